@@ -1,0 +1,43 @@
+package protocol
+
+// Reserved members of _meta (2026-07-28, "_meta").
+const (
+	MetaVersion        = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo     = "io.modelcontextprotocol/clientInfo"
+	MetaCapabilities   = "io.modelcontextprotocol/clientCapabilities"
+	MetaLogLevel       = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo     = "io.modelcontextprotocol/serverInfo"
+	MetaSubscriptionID = "io.modelcontextprotocol/subscriptionId"
+	MetaProgressToken  = "progressToken"
+)
+
+// Owned is one member that the hub writes itself when it passes a message on.
+// Every other byte of params, results and notifications belongs to the two
+// parties.
+type Owned struct {
+	Member string // path from the message's root
+	Where  string // the messages in which it is the hub's
+	Why    string
+}
+
+// OwnedMembers returns the whole table of what the hub changes in a message.
+// The fidelity tests allow these differences and no other.
+func OwnedMembers() []Owned {
+	return []Owned{
+		{"id", "requests, responses", "each leg numbers its own requests"},
+		{"params.name", "tools/call", "callers know a tool by its exposed name"},
+		{"result.tools[].name", "tools/list", "callers know a tool by its exposed name"},
+		{"result.nextCursor, params.cursor", "lists", "pages are the hub's own"},
+		{"params._meta.progressToken", "requests", "each leg has its own tokens"},
+		{"params.progressToken", NotificationProgress, "each leg has its own tokens"},
+		{"params._meta[" + MetaVersion + "]", "modern requests", "each leg has its own revision"},
+		{"params._meta[" + MetaClientInfo + "]", "modern requests", "towards a server the client is the hub"},
+		{"params._meta[" + MetaCapabilities + "]", "modern requests", "added for callers of the legacy era; removed for servers of that era"},
+		{"params._meta[" + MetaLogLevel + "]", "modern requests", "stands for logging/setLevel of the legacy era"},
+		{"params._meta[" + MetaSubscriptionID + "]", "notifications", "names the caller's own subscription"},
+		{"result._meta[" + MetaServerInfo + "]", "modern results", "towards a caller the server is the hub"},
+		{"result.resultType", "results between the eras", "exists in the modern era only"},
+		{"result.ttlMs, result.cacheScope", "cacheable results", "the hub's lists are its own; exist in the modern era only"},
+		{"error.code", "errors between the eras", "see TranslateCode"},
+	}
+}

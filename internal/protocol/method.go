@@ -1,0 +1,84 @@
+package protocol
+
+// The methods that Toolcrib handles itself or routes.
+const (
+	MethodInitialize        = "initialize"
+	MethodPing              = "ping"
+	MethodDiscover          = "server/discover"
+	MethodToolsList         = "tools/list"
+	MethodToolsCall         = "tools/call"
+	MethodSetLevel          = "logging/setLevel"
+	MethodListen            = "subscriptions/listen"
+	NotificationInitialized = "notifications/initialized"
+	NotificationCancelled   = "notifications/cancelled"
+	NotificationProgress    = "notifications/progress"
+	NotificationMessage     = "notifications/message"
+	NotificationToolsList   = "notifications/tools/list_changed"
+	NotificationListenAck   = "notifications/subscriptions/acknowledged"
+)
+
+// Stage tells which part of the hub answers a caller's method.
+type Stage uint8
+
+// The stages.
+const (
+	// StageGateway methods belong to the conversation itself.
+	StageGateway Stage = iota + 1
+	// StageCatalog methods are answered from the catalog's snapshot.
+	StageCatalog
+	// StageCall methods pass the call pipeline and reach a server.
+	StageCall
+)
+
+// Method describes one method or notification that a client may send.
+type Method struct {
+	Name string
+	// Legacy and Modern tell in which eras it exists.
+	Legacy, Modern bool
+	// Notification has no answer.
+	Notification bool
+	// Key is the member of params by which it is routed to a server, and which
+	// a modern client mirrors into Mcp-Name; "" if there is none.
+	Key string
+	// Cacheable results carry ttlMs and cacheScope in the modern era.
+	Cacheable bool
+	Stage     Stage
+}
+
+// methods is the table of what callers may send; see [LookupMethod].
+var methods = map[string]Method{
+	MethodInitialize:        {Legacy: true, Stage: StageGateway},
+	MethodPing:              {Legacy: true, Stage: StageGateway},
+	MethodSetLevel:          {Legacy: true, Stage: StageGateway},
+	MethodDiscover:          {Modern: true, Cacheable: true, Stage: StageGateway},
+	MethodListen:            {Modern: true, Stage: StageGateway},
+	MethodToolsList:         {Legacy: true, Modern: true, Cacheable: true, Stage: StageCatalog},
+	MethodToolsCall:         {Legacy: true, Modern: true, Key: "name", Stage: StageCall},
+	NotificationInitialized: {Legacy: true, Notification: true, Stage: StageGateway},
+	NotificationCancelled:   {Legacy: true, Modern: true, Notification: true, Stage: StageGateway},
+	NotificationProgress:    {Legacy: true, Notification: true, Stage: StageGateway},
+}
+
+// LookupMethod returns the method of a client by its name. Nothing is known
+// about methods that are not served in the era.
+func LookupMethod(name string, era Era) (Method, bool) {
+	m, ok := methods[name]
+	if !ok || (era == Legacy && !m.Legacy) || (era == Modern && !m.Modern) {
+		return Method{}, false
+	}
+	m.Name = name
+	return m, true
+}
+
+// NameMember returns the member of params that a modern client mirrors into
+// Mcp-Name for the method, whether it is served here or not (2026-07-28,
+// "Standard Request Headers"); "" if there is none.
+func NameMember(method string) string {
+	switch method {
+	case MethodToolsCall, "prompts/get":
+		return "name"
+	case "resources/read":
+		return "uri"
+	}
+	return ""
+}

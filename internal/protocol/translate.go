@@ -1,0 +1,168 @@
+package protocol
+
+import (
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Leg is what the hub says about itself in every request to one server.
+type Leg struct {
+	Revision   Revision
+	ClientInfo []byte // JSON object, the hub's own
+}
+
+// requestOwned tells whether a member of a request's _meta is for one leg only.
+func requestOwned(raw []byte, key wire.Span) bool {
+	for _, k := range [...]string{MetaVersion, MetaClientInfo, MetaCapabilities, MetaLogLevel, MetaProgressToken} {
+		if wire.KeyIs(raw, key, k) {
+			return true
+		}
+	}
+	return false
+}
+
+// RequestEdits appends to edits those that turn a caller's request, of either
+// era, into one for the server at the other end of the leg, save for id and
+// routing key. token replaces the caller's progress token, if there is one.
+// level is the log level that the caller wants, "" for none; it matters to
+// modern servers only. The message's params and _meta must be objects where
+// they exist.
+//
+// Capabilities that a modern caller declared go on to a modern server, because
+// the server's questions come back in a result that is passed on to that
+// caller; for everybody else none are declared.
+func (l *Leg) RequestEdits(edits []wire.Edit, m *wire.Message, token []byte, level string) []wire.Edit {
+	raw := m.Raw
+	meta := m.Member("_meta")
+	caps := []byte("{}")
+	owned, hasToken := false, false
+	if meta.Exists() {
+		for member := range wire.Object(raw, meta) {
+			if !requestOwned(raw, member.Key) {
+				continue
+			}
+			owned = true
+			switch {
+			case wire.KeyIs(raw, member.Key, MetaProgressToken):
+				hasToken = true
+			case wire.KeyIs(raw, member.Key, MetaCapabilities):
+				caps = member.Value.Of(raw)
+			}
+		}
+	}
+	if !owned && l.Revision.Era() == Legacy {
+		return edits
+	}
+
+	var add []byte
+	if hasToken {
+		add = append(add, `"progressToken":`...)
+		add = append(add, token...)
+	}
+	if l.Revision.Era() == Modern {
+		if hasToken {
+			add = append(add, ',')
+		}
+		add = l.appendMeta(add, caps, level)
+	}
+	switch {
+	case meta.Exists():
+		return wire.EditObject(edits, raw, meta, func(key wire.Span) bool { return requestOwned(raw, key) }, add)
+	case m.Params.Exists():
+		return append(edits, wire.Insert(raw, m.Params, append(append([]byte(`"_meta":{`), add...), '}')))
+	default:
+		return append(edits, wire.Insert(raw, wire.Value(raw), append(append([]byte(`"params":{"_meta":{`), add...), `}}`...)))
+	}
+}
+
+// Params returns the params object of a request of the hub's own on this leg;
+// members are further ones such as `"cursor":"x"`, or none.
+func (l *Leg) Params(members []byte) []byte {
+	p := []byte{'{'}
+	if l.Revision.Era() == Modern {
+		p = append(p, `"_meta":{`...)
+		p = l.appendMeta(p, []byte("{}"), "")
+		p = append(p, '}')
+		if len(members) > 0 {
+			p = append(p, ',')
+		}
+	}
+	p = append(p, members...)
+	return append(p, '}')
+}
+
+func (l *Leg) appendMeta(dst, caps []byte, level string) []byte {
+	dst = append(dst, `"`+MetaVersion+`":"`...)
+	dst = append(dst, l.Revision...)
+	dst = append(dst, `","`+MetaClientInfo+`":`...)
+	dst = append(dst, l.ClientInfo...)
+	dst = append(dst, `,"`+MetaCapabilities+`":`...)
+	dst = append(dst, caps...)
+	if level != "" {
+		dst = append(dst, `,"`+MetaLogLevel+`":`...)
+		dst = wire.AppendString(dst, level)
+	}
+	return dst
+}
+
+// ResultKind tells how a result of the modern era is to be taken.
+type ResultKind uint8
+
+// The kinds of result.
+const (
+	// ResultComplete is the answer.
+	ResultComplete ResultKind = iota
+	// ResultOther is a question or another intermediate answer, which only a
+	// modern caller understands.
+	ResultOther
+)
+
+// KindOf tells the kind of a successful response from a server of the era.
+func KindOf(m *wire.Message, era Era) ResultKind {
+	if era == Legacy {
+		return ResultComplete
+	}
+	kind := m.Member("resultType")
+	if !kind.Exists() || wire.KeyIs(m.Raw, kind, "complete") {
+		return ResultComplete
+	}
+	return ResultOther
+}
+
+// ResultEdits appends to edits those that turn the successful response of a
+// server of the era from into one for a caller of the era to. serverInfo is
+// the hub's own, as a JSON object. The result must be an object.
+func ResultEdits(edits []wire.Edit, m *wire.Message, from, to Era, serverInfo []byte) []wire.Edit {
+	raw := m.Raw
+	switch {
+	case from == Legacy && to == Legacy:
+		return edits
+	case from == Legacy:
+		if kind := m.Member("resultType"); kind.Exists() {
+			return append(edits, wire.Replace(kind, []byte(`"complete"`)))
+		}
+		return append(edits, wire.Insert(raw, m.Result, []byte(`"resultType":"complete"`)))
+	}
+
+	meta := m.Member("_meta")
+	info := wire.Span{}
+	if meta.Exists() {
+		info = wire.Lookup(raw, meta, MetaServerInfo)
+	}
+	if to == Modern {
+		if info.Exists() {
+			edits = append(edits, wire.Replace(info, serverInfo))
+		}
+		return edits
+	}
+	// A member that only the modern era has is taken out together with the
+	// comma beside it; doing both in one object as two edits could touch.
+	if info.Exists() {
+		if e, ok := wire.Remove(raw, meta, MetaServerInfo); ok {
+			edits = append(edits, e)
+		}
+	}
+	if e, ok := wire.Remove(raw, m.Result, "resultType"); ok {
+		edits = append(edits, e)
+	}
+	return edits
+}
