@@ -22,6 +22,16 @@ const (
 	Chinese Lang = "zh"
 )
 
+// FromHeader returns the language that an Accept-Language header, or a locale
+// such as zh_CN.UTF-8, puts first.
+func FromHeader(value string) Lang {
+	first, _, _ := strings.Cut(value, ",")
+	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(first)), "zh") {
+		return Chinese
+	}
+	return English
+}
+
 // Args are the named values that a text refers to as {name}.
 type Args map[string]string
 

@@ -1,0 +1,313 @@
+// Package catalog knows which tools exist, and under which names callers see
+// them. It holds one immutable [Snapshot] at a time behind an atomic pointer, so
+// that readers never wait; what servers offer is kept in an index file, so that
+// there is a list before any of them runs.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+)
+
+// DefaultSaveDelay is how long a change waits for others before the index is
+// saved with all of them.
+const DefaultSaveDelay = 200 * time.Millisecond
+
+// keptListings is how many listings, the newest included, cursors may point to.
+// A client in the middle of a list of several pages so sees all of one.
+const keptListings = 8
+
+// Options is what a [Catalog] is made of.
+type Options struct {
+	IndexPath string        // the index file; "" keeps nothing
+	Bus       *bus.Bus      // gets a [hub.ToolsChanged] for each change of the list
+	Log       *slog.Logger  // nil logs nothing
+	SaveDelay time.Duration // 0 is [DefaultSaveDelay]
+}
+
+// Catalog is what all servers offer together. Its methods may be called from
+// any goroutine. A change is complete, and its event published, when the
+// method that made it returns; events come in the order of the changes.
+type Catalog struct {
+	opt   Options
+	nonce nonce
+	view  atomic.Pointer[view]
+
+	changed chan struct{} // holds one token while a change waits to be saved
+
+	mu      sync.Mutex // guards what follows, and the making of parts
+	parts   []*part    // in the order of listing
+	indexed map[string]saved
+	version uint64 // counts changes of parts
+	stored  uint64 // the version that the index has
+}
+
+// view is what readers see.
+type view struct {
+	now *Snapshot
+	// Earlier listings to which cursors may still point; those of one page have
+	// none.
+	past []*listing
+}
+
+// Open makes a catalog from the index. A missing index is an empty one. One
+// that is damaged, too large or of another version is logged and renamed to
+// *.bad, and counts as empty: it only ever was a copy. An error means that there
+// is a file that cannot be read.
+//
+// No tools are listed before [Catalog.SetServers] says whose may be.
+func Open(opt Options) (*Catalog, error) {
+	if opt.Bus == nil {
+		opt.Bus = new(bus.Bus)
+	}
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	if opt.SaveDelay == 0 {
+		opt.SaveDelay = DefaultSaveDelay
+	}
+	c := &Catalog{opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1)}
+	if opt.IndexPath != "" {
+		text, err := readIndex(opt.IndexPath)
+		if err != nil {
+			return nil, fmt.Errorf("read the tool index: %w", err)
+		}
+		if text != nil {
+			c.indexed, err = decodeIndex(text)
+			if err != nil {
+				c.putAside(err)
+			}
+		}
+	}
+	empty := assemble(nil)
+	empty.listing = newListing(1, c.nonce, nil)
+	c.view.Store(&view{now: empty})
+	return c, nil
+}
+
+// putAside renames an index that cannot be used.
+func (c *Catalog) putAside(cause error) {
+	aside := c.opt.IndexPath + ".bad"
+	if err := os.Rename(c.opt.IndexPath, aside); err != nil {
+		c.opt.Log.Warn("the tool index cannot be used, and not be put aside either",
+			"path", c.opt.IndexPath, "reason", cause, "error", err)
+		return
+	}
+	c.opt.Log.Warn("the tool index cannot be used and was put aside; lists fill as servers start",
+		"path", c.opt.IndexPath, "aside", aside, "reason", cause)
+}
+
+// SetServers says which servers there are: the enabled ones, with unique keys,
+// in the order of the configuration. A server that is reached in the same way
+// as before keeps its list, be it live or from the index; any other starts
+// without one. Lists of servers that are not among them are forgotten.
+func (c *Catalog) SetServers(servers []hub.Server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := c.indexed // what the index has counts the first time only
+	c.indexed = nil
+	if known == nil {
+		known = make(map[string]saved)
+	}
+	for _, p := range c.parts {
+		known[p.server.Key] = saved{p.identity, p.offering}
+	}
+	parts := make([]*part, 0, len(servers))
+	for _, s := range servers {
+		identity := identify(s)
+		var o *offering
+		if k := known[s.Key]; k.identity == identity {
+			o = k.offering
+		}
+		parts = append(parts, newPart(s, identity, o))
+	}
+	slices.SortStableFunc(parts, func(a, b *part) int {
+		return cmp.Or(
+			cmp.Compare(b.server.Priority, a.server.Priority),
+			cmp.Compare(a.server.Order, b.server.Order))
+	})
+	c.parts = parts
+	c.publish()
+	c.version++
+	c.wake()
+}
+
+// Replace says what a server offers now, in place of all it offered before.
+// The tools must be such as [ParseTool] returns. Of several with the same name
+// the first counts, and the others are logged. A server that [Catalog.SetServers]
+// did not name is ignored: it was removed while it answered.
+func (c *Catalog) Replace(server string, offer hub.Offer) {
+	o := &offering{
+		tools:        c.distinct(server, offer.Tools),
+		instructions: offer.Instructions,
+		listedAt:     time.Now().UTC(),
+		live:         true,
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.parts, func(p *part) bool { return p.server.Key == server })
+	if i < 0 {
+		return
+	}
+	old := c.parts[i]
+	c.parts[i] = newPart(old.server, old.identity, o)
+	c.publish()
+	c.version++
+	// That a list was confirmed is worth no write of its own: a server that comes
+	// and goes would wear the disk.
+	if old.offering == nil || !old.offering.same(o) {
+		c.wake()
+	}
+}
+
+// distinct returns the tools without those whose name came before.
+func (c *Catalog) distinct(server string, tools []hub.Tool) []hub.Tool {
+	seen := make(map[string]bool, len(tools))
+	kept := make([]hub.Tool, 0, len(tools))
+	twice := "" // the first such name: one line in the log is enough
+	for _, t := range tools {
+		if !seen[t.Name] {
+			seen[t.Name] = true
+			kept = append(kept, t)
+		} else if twice == "" {
+			twice = t.Name
+		}
+	}
+	if n := len(tools) - len(kept); n > 0 {
+		c.opt.Log.Warn("a server lists several tools of one name; the first counts",
+			"server", server, "tool", message.Quote(twice), "dropped", n)
+	}
+	return kept
+}
+
+// publish makes a snapshot of the parts, shows it to readers and, if it reads
+// differently, tells the bus. The caller holds the lock.
+func (c *Catalog) publish() {
+	old := c.view.Load()
+	last := old.now.listing
+	next := &view{now: assemble(c.parts)}
+	if last.reads(next.now.entries) {
+		next.now.listing = last
+		next.past = old.past
+		c.view.Store(next)
+		return
+	}
+	id := last.id + 1
+	next.now.listing = newListing(id, c.nonce, next.now.entries)
+	for _, l := range append(slices.Clip(old.past), last) {
+		if l.id+keptListings > id && len(l.starts) > 1 {
+			next.past = append(next.past, l)
+		}
+	}
+	c.view.Store(next)
+	c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: id})
+}
+
+// Snapshot returns the catalog as it is now. It never waits.
+func (c *Catalog) Snapshot() *Snapshot { return c.view.Load().now }
+
+// List returns a page of the list of tools: a whole result of tools/list, as
+// callers of the era expect it. The empty cursor stands for the first page. The
+// bytes are shared and must not be changed.
+//
+// A cursor leads on in the list that its page was from, also if there is a
+// newer one by now. A cursor of a list that is too old, or that was not made by
+// this catalog, gives [message.CursorUnknown].
+func (c *Catalog) List(era protocol.Era, cursor string) ([]byte, error) {
+	v := c.view.Load()
+	if cursor == "" {
+		return v.now.listing.page(era, 0), nil
+	}
+	if id, start, ok := c.nonce.parse(cursor); ok {
+		if l := v.listing(id); l != nil {
+			// The first page has no cursor.
+			if number, ok := l.pageAt(start); ok && number > 0 {
+				return l.page(era, number), nil
+			}
+		}
+	}
+	return nil, hub.E(message.CursorUnknown, nil)
+}
+
+// listing returns the listing with the id; nil if it is not kept.
+func (v *view) listing(id uint64) *listing {
+	if v.now.listing.id == id {
+		return v.now.listing
+	}
+	for _, l := range v.past {
+		if l.id == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// wake has the index saved.
+func (c *Catalog) wake() {
+	select {
+	case c.changed <- struct{}{}:
+	default: // a save is to come already
+	}
+}
+
+// Run saves the index after changes, until ctx ends, and then once more what is
+// not saved yet. It returns nil.
+//
+// If saving fails, nothing is lost but the copy on disk. Each error is logged
+// once until saving succeeds again; the next change is the next attempt.
+func (c *Catalog) Run(ctx context.Context) error {
+	failures := make(map[string]bool)
+	for {
+		select {
+		case <-ctx.Done():
+			c.save(failures)
+			return nil
+		case <-c.changed:
+		}
+		delay := time.NewTimer(c.opt.SaveDelay)
+		select {
+		case <-ctx.Done():
+			delay.Stop()
+		case <-delay.C:
+			c.save(failures)
+		}
+	}
+}
+
+// save writes the index if it differs from the parts. It logs an error unless it
+// is among the failures, and adds it there.
+func (c *Catalog) save(failures map[string]bool) {
+	c.mu.Lock()
+	parts, version := slices.Clone(c.parts), c.version
+	saved := c.stored == version
+	c.mu.Unlock()
+	if saved || c.opt.IndexPath == "" {
+		return
+	}
+	if err := writeIndex(c.opt.IndexPath, encodeIndex(parts)); err != nil {
+		if !failures[err.Error()] {
+			failures[err.Error()] = true
+			c.opt.Log.Warn("the tool index could not be saved", "path", c.opt.IndexPath, "error", err)
+		}
+		return
+	}
+	if len(failures) > 0 {
+		clear(failures)
+		c.opt.Log.Info("the tool index could be saved again", "path", c.opt.IndexPath)
+	}
+	c.mu.Lock()
+	c.stored = version
+	c.mu.Unlock()
+}

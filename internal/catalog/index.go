@@ -1,0 +1,228 @@
+package catalog
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// The index is the file from which lists are answered before any server runs:
+//
+//	{
+//	  "version": 1,
+//	  "servers": {
+//	    "KEY": {
+//	      "identity": "sha256:...",              see [identify]
+//	      "listedAt": "2026-11-21T09:30:00Z",    RFC 3339
+//	      "instructions": "...",
+//	      "tools": [ ... ]                       the bytes the server sent
+//	    }
+//	  }
+//	}
+//
+// It holds no secrets. Members that are not known are skipped; another version
+// is not read. The file is written as a whole and is only ever a copy: losing it
+// costs nothing but the lists of servers that do not run.
+const indexVersion = "1"
+
+const (
+	// maxIndex is the size above which an index is neither read nor written.
+	maxIndex = wire.DefaultMaxBytes
+	// indexDepth is that of a tool and of the four levels around it.
+	indexDepth = wire.DefaultMaxDepth + 4
+)
+
+// saved is what the index has of one server.
+type saved struct {
+	identity string
+	offering *offering
+}
+
+// identify returns the digest of what makes a server the same one as before:
+// the way it is reached. Of the environment only the names count, and of headers
+// nothing, so that no secret can be guessed from the index and a new key does
+// not empty the list.
+func identify(s hub.Server) string {
+	digest := sha256.New()
+	field := func(values ...string) {
+		// With its length before each value, no two servers look alike.
+		text := binary.AppendUvarint(nil, uint64(len(values)))
+		for _, v := range values {
+			text = binary.AppendUvarint(text, uint64(len(v)))
+			text = append(text, v...)
+		}
+		digest.Write(text)
+	}
+	field(string(s.Kind))
+	field(s.Command)
+	field(s.Args...)
+	field(slices.Sorted(maps.Keys(s.Env))...)
+	field(s.Dir)
+	field(s.URL)
+	return "sha256:" + hex.EncodeToString(digest.Sum(nil))
+}
+
+// encodeIndex returns the text of the index. Parts without a list are left out.
+func encodeIndex(parts []*part) []byte {
+	b := append([]byte(`{"version":`), indexVersion...)
+	b = append(b, `,"servers":{`...)
+	first := true
+	for _, p := range parts {
+		if p.offering == nil {
+			continue
+		}
+		if !first {
+			b = append(b, ',')
+		}
+		first = false
+		b = append(b, '\n')
+		b = wire.AppendString(b, p.server.Key)
+		b = append(b, `:{"identity":`...)
+		b = wire.AppendString(b, p.identity)
+		b = append(b, `,"listedAt":`...)
+		b = wire.AppendString(b, p.offering.listedAt.Format(time.RFC3339))
+		b = append(b, `,"instructions":`...)
+		b = wire.AppendString(b, p.offering.instructions)
+		b = append(b, `,"tools":[`...)
+		for i, t := range p.offering.tools {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, '\n')
+			b = append(b, t.Raw...)
+		}
+		b = append(b, `]}`...)
+	}
+	return append(b, "\n}}\n"...)
+}
+
+// decodeIndex reads the text of an index, which may be any bytes. The tools
+// share its memory.
+func decodeIndex(text []byte) (map[string]saved, error) {
+	lim := wire.Limits{MaxBytes: maxIndex, MaxDepth: indexDepth, UniqueKeys: true}
+	if err := wire.Valid(text, lim); err != nil {
+		return nil, err
+	}
+	file := wire.Value(text)
+	if v := wire.Lookup(text, file, "version").Of(text); string(v) != indexVersion {
+		return nil, errors.New("not an index of version " + indexVersion)
+	}
+	servers := wire.Lookup(text, file, "servers")
+	if !starts(text, servers, '{') {
+		return nil, errors.New("no servers")
+	}
+	all := make(map[string]saved)
+	for m := range wire.Object(text, servers) {
+		key, _ := wire.String(text, m.Key)
+		s, err := decodeServer(text, m.Value)
+		if err != nil {
+			return nil, fmt.Errorf("server %q: %w", key, err)
+		}
+		all[key] = s
+	}
+	return all, nil
+}
+
+// decodeServer reads one member of the index's servers.
+func decodeServer(text []byte, v wire.Span) (saved, error) {
+	identity, ok := wire.String(text, wire.Lookup(text, v, "identity"))
+	if !ok {
+		return saved{}, errors.New("no identity")
+	}
+	at, _ := wire.String(text, wire.Lookup(text, v, "listedAt"))
+	listedAt, err := time.Parse(time.RFC3339, at)
+	if err != nil {
+		return saved{}, fmt.Errorf("read listedAt: %w", err)
+	}
+	instructions, ok := wire.String(text, wire.Lookup(text, v, "instructions"))
+	if !ok {
+		return saved{}, errors.New("no instructions")
+	}
+	list := wire.Lookup(text, v, "tools")
+	if !starts(text, list, '[') {
+		return saved{}, errors.New("no tools")
+	}
+	o := &offering{instructions: instructions, listedAt: listedAt}
+	names := make(map[string]bool)
+	for element := range wire.Array(text, list) {
+		tool, err := ParseTool(element.Of(text))
+		// A tool whose headers are at fault was offered by a server to which
+		// they do not matter.
+		if _, headers := errors.AsType[*HeaderError](err); err != nil && !headers {
+			return saved{}, err
+		}
+		if names[tool.Name] {
+			return saved{}, fmt.Errorf("two tools named %q", tool.Name)
+		}
+		names[tool.Name] = true
+		o.tools = append(o.tools, tool)
+	}
+	return saved{identity, o}, nil
+}
+
+// starts reports whether a value is there and has the first byte.
+func starts(text []byte, v wire.Span, first byte) bool { return v.Exists() && text[v.Start] == first }
+
+// readIndex returns the bytes of the index; nil and no error if there is no such
+// file. It reads no more than one byte above [maxIndex].
+func readIndex(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		// A pipe, say, would be read for ever.
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxIndex+1))
+}
+
+// writeIndex puts text in the place of the index at once: whoever reads the
+// file, also after a crash, finds the old one or the new one. Only the owner may
+// read it.
+func writeIndex(path string, text []byte) error {
+	if len(text) > maxIndex {
+		return fmt.Errorf("it would have more than %d MiB", maxIndex>>20)
+	}
+	// The data directory has one owner, so one name will do for all times, and
+	// what a killed process left behind is replaced.
+	next := path + ".tmp"
+	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(next, path)
+	}
+	if err != nil {
+		_ = os.Remove(next) // the first error is the one to tell
+	}
+	return err
+}

@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// FuzzIndex reads any bytes as an index. What is accepted must come back the
+// same from an index that is written with it.
+func FuzzIndex(f *testing.F) {
+	good := `{"version":1,"servers":{"a":{"identity":"sha256:00","listedAt":"2026-11-21T09:30:00Z","instructions":"\ud800","tools":[{"name":"x"}, {"name" : "y" }]},"":{"identity":"","listedAt":"9999-12-31T23:59:59.5-23:59","instructions":"","tools":[]}}}`
+	for _, text := range []string{
+		good, good[:60], "", "null", "[]", `{"version":1}`, `{"version":1,"servers":{}}`,
+		strings.Replace(good, "1", "2", 1),
+		strings.ReplaceAll(good, ",", "\r\n , "),
+		strings.Replace(good, `"x"`, `"x","inputSchema":{"x-mcp-header":1}`, 1),
+		strings.Replace(good, `"a"`, `""`, 1),
+		strings.Replace(good, `"tools":[]`, `"tools":[[]]`, 1),
+		strings.Repeat(`{"servers":`, 2000),
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		all, err := decodeIndex(text)
+		if err != nil {
+			return
+		}
+		var parts []*part
+		for key, s := range all {
+			parts = append(parts, newPart(hub.Server{Key: key}, s.identity, s.offering))
+		}
+		for _, p := range assemble(parts).entries {
+			if !fits(p.Exposed) {
+				t.Fatalf("exposed as %q", p.Exposed)
+			}
+		}
+		again, err := decodeIndex(encodeIndex(parts))
+		if err != nil {
+			t.Fatalf("the index it makes is refused: %v", err)
+		}
+		same := func(a, b saved) bool {
+			return a.identity == b.identity && a.offering.same(b.offering) &&
+				a.offering.listedAt.Truncate(time.Second).Equal(b.offering.listedAt) &&
+				slices.EqualFunc(a.offering.tools, b.offering.tools, func(a, b hub.Tool) bool { return cmp.Equal(a, b) })
+		}
+		if !maps.EqualFunc(all, again, same) {
+			t.Fatalf("%d servers in, and not the same out", len(all))
+		}
+	})
+}

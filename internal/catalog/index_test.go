@@ -1,0 +1,390 @@
+package catalog_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+)
+
+// run runs a catalog until the function returned is called, which returns when
+// Run has.
+func run(t *testing.T, c *catalog.Catalog) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Run(ctx) }()
+	stop = func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		done <- nil
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// oddTools are descriptions in which nothing may be changed.
+var oddTools = []string{
+	"{ \"name\" : \"a\\u002eb\" ,\r\n\t\"x\":[ 1.0e+2 , 9007199254740993,-0 ] }",
+	`{"name":"天气","description":"<&>\u2028\/\ud83d\ude00 ` + "\u2028" + `\u0000","":{}}`,
+	`{"annotations":{"readOnlyHint":true},"name":"plain","inputSchema":{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}}`,
+}
+
+func TestIndexRoundTrip(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	servers := []hub.Server{server("a"), server("天气\"\n"), server("none"), server("unknown")}
+	c := open(t, catalog.Options{IndexPath: path})
+	stop := run(t, c)
+	c.SetServers(servers)
+	var o hub.Offer
+	for _, raw := range oddTools {
+		o.Tools = append(o.Tools, parse(t, raw))
+	}
+	o.Instructions = "Line\n\"quoted\" \u2028 天"
+	c.Replace("a", o)
+	c.Replace("天气\"\n", o)
+	c.Replace("none", hub.Offer{})
+	stop()
+	if info, err := os.Stat(path); err != nil {
+		t.Fatal(err)
+	} else if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v", info.Mode())
+	}
+
+	var b bus.Bus
+	sub := b.Subscribe(10)
+	defer sub.Close()
+	again := open(t, catalog.Options{IndexPath: path, Bus: &b})
+	if got := exposed(again.Snapshot()); len(got) != 0 {
+		t.Errorf("listed before it is known whose may be: %q", got)
+	}
+	again.SetServers(servers)
+	if n := events(sub); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	if got, want := page(t, again, protocol.Legacy, ""), page(t, c, protocol.Legacy, ""); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if diff := cmp.Diff(c.Snapshot().Instructions(), again.Snapshot().Instructions()); diff != "" {
+		t.Error(diff)
+	}
+	for i, e := range again.Snapshot().Entries() {
+		was := c.Snapshot().Entries()[i]
+		if string(e.Tool.Raw) != oddTools[i%3] {
+			t.Errorf("Raw is %q, was %q", e.Tool.Raw, oddTools[i%3])
+		}
+		if diff := cmp.Diff(was.Tool, e.Tool); diff != "" {
+			t.Error(diff)
+		}
+		if e.Live || !e.ListedAt.Equal(was.ListedAt.Truncate(time.Second)) {
+			t.Errorf("live %t, listed at %v, was %v", e.Live, e.ListedAt, was.ListedAt)
+		}
+	}
+
+	// The server confirms its list: the same to the byte, but live.
+	again.Replace("a", o)
+	if n := events(sub); n != 0 {
+		t.Errorf("%d events", n)
+	}
+	if e := again.Snapshot().Entries()[0]; !e.Live {
+		t.Error("not live")
+	}
+}
+
+func TestIndexOfChangedServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	c := open(t, catalog.Options{IndexPath: path})
+	stop := run(t, c)
+	c.SetServers([]hub.Server{server("a"), server("b"), server("c")})
+	for _, key := range []string{"a", "b", "c"} {
+		c.Replace(key, offer(t, "x"))
+	}
+	stop()
+
+	again := open(t, catalog.Options{IndexPath: path})
+	stop = run(t, again)
+	other := server("b")
+	other.Args = []string{"--other"}
+	again.SetServers([]hub.Server{other, server("c")})
+	if diff := cmp.Diff([]string{"c__x"}, exposed(again.Snapshot())); diff != "" {
+		t.Error(diff)
+	}
+	stop()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), `"a"`) || strings.Contains(string(text), `"b"`) {
+		t.Errorf("the index still has servers that are gone: %s", text)
+	}
+	// What came back later is as good as new.
+	again.SetServers([]hub.Server{server("a"), server("b"), server("c")})
+	if diff := cmp.Diff([]string{"c__x"}, exposed(again.Snapshot())); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A hub that ends before it has read its configuration keeps its index.
+func TestIndexIsKeptWithoutServers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	if err := os.WriteFile(path, []byte(goodIndex), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, open(t, catalog.Options{IndexPath: path}))()
+	if text, _ := os.ReadFile(path); string(text) != goodIndex {
+		t.Errorf("the index is %s", text)
+	}
+}
+
+const goodIndex = `{"version":1,"servers":{"a":{"identity":"sha256:00","listedAt":"2026-11-21T09:30:00Z","instructions":"","tools":[{"name":"x"}]}}}`
+
+func TestIndexIsPutAside(t *testing.T) {
+	swap := func(old, with string) string {
+		if !strings.Contains(goodIndex, old) {
+			t.Fatalf("the index has no %s", old)
+		}
+		return strings.Replace(goodIndex, old, with, 1)
+	}
+	for name, text := range map[string]string{
+		"empty":             "",
+		"truncated":         goodIndex[:len(goodIndex)-20],
+		"not JSON":          "index",
+		"not UTF-8":         swap(`"x"`, "\"\xff\""),
+		"zeroes":            strings.Repeat("\x00", 4096),
+		"an array":          `[]`,
+		"no version":        swap(`"version":1,`, ``),
+		"a later version":   swap(`"version":1`, `"version":2`),
+		"version as text":   swap(`"version":1`, `"version":"1"`),
+		"no servers":        `{"version":1}`,
+		"servers a list":    `{"version":1,"servers":[]}`,
+		"server null":       `{"version":1,"servers":{"a":null}}`,
+		"no identity":       swap(`"identity":"sha256:00",`, ``),
+		"no time":           swap(`"listedAt":"2026-11-21T09:30:00Z",`, ``),
+		"bad time":          swap(`2026-11-21`, `2026-13-21`),
+		"no instructions":   swap(`"instructions":"",`, ``),
+		"tools an object":   swap(`[{"name":"x"}]`, `{}`),
+		"a tool of no name": swap(`{"name":"x"}`, `{}`),
+		"a tool twice":      swap(`{"name":"x"}`, `{"name":"x"},{"name":"x"}`),
+		"a key twice":       swap(`"identity":"sha256:00"`, `"identity":"","identity":""`),
+		"too deep":          swap(`{"name":"x"}`, `{"name":"x","d":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "index.json")
+			for _, file := range []string{path, path + ".bad"} { // an older one may be there
+				if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var log record
+			c := open(t, catalog.Options{IndexPath: path, Log: log.logger()})
+			c.SetServers([]hub.Server{server("a")})
+			if got := exposed(c.Snapshot()); len(got) != 0 {
+				t.Errorf("listed %q", got)
+			}
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("the file is still there: %v", err)
+			}
+			if kept, err := os.ReadFile(path + ".bad"); err != nil || string(kept) != text {
+				t.Errorf("not kept: %v", err)
+			}
+			if log.lines("put aside") != 1 {
+				t.Errorf("log: %s", log.text.String())
+			}
+			// The hub goes on, and has an index again.
+			stop := run(t, c)
+			c.Replace("a", offer(t, "x"))
+			stop()
+			again := open(t, catalog.Options{IndexPath: path})
+			again.SetServers([]hub.Server{server("a")})
+			if got := exposed(again.Snapshot()); !slices.Equal(got, []string{"a__x"}) {
+				t.Errorf("listed %q", got)
+			}
+		})
+	}
+}
+
+// A sparse file costs nothing on disk, and must cost little to refuse.
+func TestHugeIndexIsPutAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	if err := os.WriteFile(path, []byte(goodIndex), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<34); err != nil {
+		t.Skip(err)
+	}
+	open(t, catalog.Options{IndexPath: path})
+	if _, err := os.Stat(path + ".bad"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Members that a later build of this version may add are no fault.
+func TestIndexWithUnknownMembers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	text := strings.Replace(goodIndex, `"identity"`, `"new":{"x":[]},"identity"`, 1)
+	text = strings.Replace(text, `"version"`, `"more":0,"version"`, 1)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open(t, catalog.Options{IndexPath: path})
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestIndexThatIsNoFile(t *testing.T) {
+	if _, err := catalog.Open(catalog.Options{IndexPath: t.TempDir()}); err == nil {
+		t.Error("a directory was taken for an index")
+	}
+}
+
+// stat is the index file; nil if there is none.
+func stat(t *testing.T, path string) os.FileInfo {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return info
+}
+
+func TestSavesTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, catalog.Options{IndexPath: path})
+		defer run(t, c)()
+		c.SetServers([]hub.Server{server("a")})
+		for i := range 50 {
+			c.Replace("a", offer(t, fmt.Sprint("x", i)))
+			synctest.Wait()
+		}
+		time.Sleep(catalog.DefaultSaveDelay - 1)
+		synctest.Wait()
+		if stat(t, path) != nil {
+			t.Error("saved before the delay")
+		}
+		time.Sleep(2)
+		synctest.Wait()
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), `"x49"`) {
+			t.Fatalf("saved %s, %v", text, err)
+		}
+
+		// Each save makes a new file. A list that is confirmed is not saved
+		// before the end.
+		first := stat(t, path)
+		time.Sleep(time.Hour)
+		c.Replace("a", offer(t, "x49"))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if !os.SameFile(first, stat(t, path)) {
+			t.Error("saved without need")
+		}
+		c.Replace("a", offer(t, "y"))
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if os.SameFile(first, stat(t, path)) {
+			t.Error("a change was not saved")
+		}
+	})
+}
+
+func TestSavesAtTheEnd(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "index.json")
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, catalog.Options{IndexPath: path, SaveDelay: time.Hour})
+		stop := run(t, c)
+		c.SetServers([]hub.Server{server("a")})
+		c.Replace("a", offer(t, "x"))
+		start := time.Now()
+		stop()
+		if took := time.Since(start); took != 0 {
+			t.Errorf("waited %v", took)
+		}
+	})
+	if text, err := os.ReadFile(path); err != nil || !strings.Contains(string(text), `{"name":"x"`) {
+		t.Errorf("saved %s, %v", text, err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 {
+		t.Errorf("files left behind: %v", files)
+	}
+}
+
+func TestSavesNothingWithoutPath(t *testing.T) {
+	t.Chdir(t.TempDir())
+	c := open(t, catalog.Options{})
+	stop := run(t, c)
+	c.SetServers([]hub.Server{server("a")})
+	c.Replace("a", offer(t, "x"))
+	stop()
+	if files, _ := os.ReadDir("."); len(files) != 0 {
+		t.Errorf("files: %v", files)
+	}
+}
+
+func TestSavingFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "index.json")
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var log record
+	synctest.Test(t, func(t *testing.T) {
+		c := open(t, catalog.Options{IndexPath: path, Log: log.logger()})
+		defer run(t, c)()
+		c.SetServers([]hub.Server{server("a")})
+		n := 0
+		change := func() {
+			n++
+			c.Replace("a", offer(t, fmt.Sprint("x", n)))
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		logged := func(failed, mended int) {
+			t.Helper()
+			if f, m := log.lines("could not be saved"), log.lines("could be saved again"); f != failed || m != mended {
+				t.Errorf("%d failures and %d successes in the log:\n%s", f, m, log.text.String())
+			}
+		}
+		change() // no directory
+		change()
+		logged(1, 0)
+		must(os.MkdirAll(filepath.Join(path+".tmp", "full"), 0o700)) // in the way
+		change()
+		change()
+		logged(2, 0)
+		must(os.RemoveAll(path + ".tmp"))
+		must(os.WriteFile(path+".tmp", []byte("of a killed process"), 0o644)) // not in the way
+		change()
+		logged(2, 1)
+		if info := stat(t, path); info == nil || info.Mode() != fs.FileMode(0o600) {
+			t.Errorf("index: %v", info)
+		}
+		if len(exposed(c.Snapshot())) != 1 {
+			t.Error("the list is gone")
+		}
+		must(os.RemoveAll(dir))
+		change() // the same error as before, but after a success
+		logged(3, 1)
+	})
+}

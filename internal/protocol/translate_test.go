@@ -1,0 +1,152 @@
+package protocol_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+func scan(t testing.TB, raw string) *wire.Message {
+	t.Helper()
+	m, err := wire.Scan([]byte(raw), wire.Limits{})
+	if err != nil {
+		t.Fatalf("scan %s: %v", raw, err)
+	}
+	return &m
+}
+
+func TestRequestEdits(t *testing.T) {
+	legacy := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{"name":"hub"}`)}
+	modern := protocol.Leg{Revision: protocol.Rev20260728, ClientInfo: []byte(`{"name":"hub"}`)}
+	const (
+		own = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"hub"},"io.modelcontextprotocol/clientCapabilities":`
+		his = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"caller"},"io.modelcontextprotocol/clientCapabilities":{"sampling":{}}`
+	)
+	for _, tt := range []struct {
+		name     string
+		leg      protocol.Leg
+		level    string
+		in, want string
+	}{
+		{"legacy, nothing to do", legacy, "", `{"method":"m","id":1,"params":{"x": 1 }}`, `{"method":"m","id":1,"params":{"x": 1 }}`},
+		{"legacy, no params", legacy, "", `{"method":"m","id":1}`, `{"method":"m","id":1}`},
+		{"legacy, the parties' own _meta stays", legacy, "debug", `{"method":"m","id":1,"params":{"_meta":{ "v/x" : 9007199254740993 }}}`, `{"method":"m","id":1,"params":{"_meta":{ "v/x" : 9007199254740993 }}}`},
+		{"legacy, token", legacy, "", `{"method":"m","id":1,"params":{"_meta":{"a":1, "progressToken":"t"}}}`, `{"method":"m","id":1,"params":{"_meta":{"progressToken":77,"a":1}}}`},
+		{"modern to legacy", legacy, "", `{"method":"m","id":1,"params":{"_meta":{` + his + `,"v":[1, 2]}}}`, `{"method":"m","id":1,"params":{"_meta":{"v":[1, 2]}}}`},
+		{"legacy to modern, no params", modern, "", `{"method":"m","id":1}`, `{"params":{"_meta":{` + own + `{}}},"method":"m","id":1}`},
+		{"legacy to modern, empty params", modern, "", `{"method":"m","id":1,"params":{}}`, `{"method":"m","id":1,"params":{"_meta":{` + own + `{}}}}`},
+		{"legacy to modern, level", modern, "info", `{"method":"m","id":1,"params":{"n":1}}`, `{"method":"m","id":1,"params":{"_meta":{` + own + `{},"io.modelcontextprotocol/logLevel":"info"},"n":1}}`},
+		{"modern to modern, capabilities go on", modern, "", `{"method":"m","id":1,"params":{"_meta":{` + his + `,"progressToken":0,"k":true}}}`, `{"method":"m","id":1,"params":{"_meta":{"progressToken":77,` + own + `{"sampling":{}},"k":true}}}`},
+		{"escaped key", legacy, "", `{"method":"m","id":1,"params":{"_meta":{"progress\u0054oken":1}}}`, `{"method":"m","id":1,"params":{"_meta":{"progressToken":77}}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const head = `{"jsonrpc":"2.0",`
+			m := scan(t, head+tt.in[1:])
+			got := string(wire.Splice(m.Raw, tt.leg.RequestEdits(nil, m, []byte("77"), tt.level)...))
+			if !json.Valid([]byte(got)) {
+				t.Fatalf("not JSON: %s", got)
+			}
+			want := head + tt.want[1:]
+			if strings.HasPrefix(tt.want, `{"params"`) {
+				want = `{"params":{"_meta":{` + own + `{}}},"jsonrpc":"2.0","method":"m","id":1}`
+			}
+			if got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+func TestResultEdits(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		from, to protocol.Era
+		in, want string
+	}{
+		{"legacy to legacy", protocol.Legacy, protocol.Legacy, `{"content":[],"resultType":"x"}`, `{"content":[],"resultType":"x"}`},
+		{"legacy to modern", protocol.Legacy, protocol.Modern, `{"content":[]}`, `{"resultType":"complete","content":[]}`},
+		{"legacy to modern, empty", protocol.Legacy, protocol.Modern, `{}`, `{"resultType":"complete"}`},
+		{"legacy to modern, own resultType", protocol.Legacy, protocol.Modern, `{"resultType":7,"a":1}`, `{"resultType":"complete","a":1}`},
+		{"modern to modern", protocol.Modern, protocol.Modern, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"hub"},"k":1}}`},
+		{"modern to legacy", protocol.Modern, protocol.Legacy, `{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"content":[],"_meta":{"k":1}}`},
+		{"modern to legacy, only hub's members", protocol.Modern, protocol.Legacy, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{}}}`, `{"_meta":{}}`},
+		{"modern to legacy, in the middle", protocol.Modern, protocol.Legacy, `{"_meta":{"k":1,"io.modelcontextprotocol/serverInfo":{}},"resultType":"complete","x":2}`, `{"_meta":{"k":1},"x":2}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := scan(t, `{"jsonrpc":"2.0","id":1,"result":`+tt.in+`}`)
+			got := string(wire.Splice(m.Raw, protocol.ResultEdits(nil, m, tt.from, tt.to, []byte(`{"name":"hub"}`))...))
+			if want := `{"jsonrpc":"2.0","id":1,"result":` + tt.want + `}`; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
+// FuzzRequestEdits holds the translation to its promise: whatever the request,
+// the outcome is JSON, only what the hub owns has changed, and doing it again
+// for the same leg changes nothing but the order of the hub's own members.
+func FuzzRequestEdits(f *testing.F) {
+	f.Add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":9007199254740993},"_meta":{"progressToken":"p","a":[1,{"b":2}]}}}`, true)
+	f.Add(`{"jsonrpc":"2.0","id":"x","method":"m","params":{ "_meta" : { } }}`, false)
+	f.Add(`{"method":"m","jsonrpc":"2.0","id":0}`, true)
+	f.Fuzz(func(t *testing.T, raw string, modern bool) {
+		m, err := wire.Scan([]byte(raw), wire.Limits{UniqueKeys: true})
+		if err != nil || m.Kind != wire.Request {
+			return
+		}
+		if m.Params.Exists() && raw[m.Params.Start] != '{' {
+			return
+		}
+		if meta := m.Member("_meta"); meta.Exists() && raw[meta.Start] != '{' {
+			return
+		}
+		leg := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{}`)}
+		if modern {
+			leg.Revision = protocol.Rev20260728
+		}
+		out := wire.Splice(m.Raw, leg.RequestEdits(nil, &m, []byte("5"), "")...)
+		n, err := wire.Scan(out, wire.Limits{UniqueKeys: true})
+		if err != nil {
+			t.Fatalf("%s became %s: %v", raw, out, err)
+		}
+		if diff := cmp.Diff(theirs(t, []byte(raw)), theirs(t, out)); diff != "" {
+			t.Fatalf("%s became %s:\n%s", raw, out, diff)
+		}
+		version := wire.Lookup(out, n.Member("_meta"), protocol.MetaVersion)
+		if version.Exists() != modern {
+			t.Fatalf("modern=%v, but %s", modern, out)
+		}
+	})
+}
+
+// theirs decodes a request without what the hub owns in it.
+func theirs(t *testing.T, raw []byte) map[string]any {
+	var m map[string]any
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		t.Fatal(err)
+	}
+	params, ok := m["params"].(map[string]any)
+	if !ok {
+		delete(m, "params")
+		return m
+	}
+	if meta, ok := params["_meta"].(map[string]any); ok {
+		for _, k := range []string{protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaCapabilities, protocol.MetaLogLevel, protocol.MetaProgressToken} {
+			delete(meta, k)
+		}
+		if len(meta) == 0 {
+			delete(params, "_meta")
+		}
+	}
+	if len(params) == 0 {
+		delete(m, "params")
+	}
+	return m
+}
