@@ -7,6 +7,7 @@ package catalog
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -32,7 +33,7 @@ const keptListings = 8
 // Options is what a [Catalog] is made of.
 type Options struct {
 	IndexPath string        // the index file; "" keeps nothing
-	Bus       *bus.Bus      // gets a [hub.ToolsChanged] for each change of the list
+	Bus       *bus.Bus      // gets one [hub.ToolsChanged] for each change of the list; nil tells nobody
 	Log       *slog.Logger  // nil logs nothing
 	SaveDelay time.Duration // 0 is [DefaultSaveDelay]
 }
@@ -80,15 +81,12 @@ func Open(opt Options) (*Catalog, error) {
 	}
 	c := &Catalog{opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1)}
 	if opt.IndexPath != "" {
-		text, err := readIndex(opt.IndexPath)
-		if err != nil {
+		var err error
+		c.indexed, err = loadIndex(opt.IndexPath)
+		if cause, ok := errors.AsType[damage](err); ok {
+			c.putAside(cause)
+		} else if err != nil {
 			return nil, fmt.Errorf("read the tool index: %w", err)
-		}
-		if text != nil {
-			c.indexed, err = decodeIndex(text)
-			if err != nil {
-				c.putAside(err)
-			}
 		}
 	}
 	empty := assemble(nil)
@@ -263,7 +261,7 @@ func (c *Catalog) wake() {
 }
 
 // Run saves the index after changes, until ctx ends, and then once more what is
-// not saved yet. It returns nil.
+// not saved yet. It returns nil. It must not run twice at once.
 //
 // If saving fails, nothing is lost but the copy on disk. Each error is logged
 // once until saving succeeds again; the next change is the next attempt.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -42,6 +41,8 @@ const (
 	// indexDepth is that of a tool and of the four levels around it.
 	indexDepth = wire.DefaultMaxDepth + 4
 )
+
+var errTooLarge = fmt.Errorf("more than %d MiB", maxIndex>>20)
 
 // saved is what the index has of one server.
 type saved struct {
@@ -174,9 +175,12 @@ func decodeServer(text []byte, v wire.Span) (saved, error) {
 // starts reports whether a value is there and has the first byte.
 func starts(text []byte, v wire.Span, first byte) bool { return v.Exists() && text[v.Start] == first }
 
-// readIndex returns the bytes of the index; nil and no error if there is no such
-// file. It reads no more than one byte above [maxIndex].
-func readIndex(path string) ([]byte, error) {
+// damage is why an index that could be read cannot be used.
+type damage struct{ error }
+
+// loadIndex reads the index. It returns nothing if there is no such file, and a
+// [damage] if there is one of no use.
+func loadIndex(path string) (map[string]saved, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -188,12 +192,18 @@ func readIndex(path string) ([]byte, error) {
 		// A pipe, say, would be read for ever.
 		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	f, err := os.Open(path)
+	if info.Size() > maxIndex {
+		return nil, damage{errTooLarge}
+	}
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxIndex+1))
+	all, err := decodeIndex(text)
+	if err != nil {
+		return nil, damage{err}
+	}
+	return all, nil
 }
 
 // writeIndex puts text in the place of the index at once: whoever reads the
@@ -201,7 +211,7 @@ func readIndex(path string) ([]byte, error) {
 // read it.
 func writeIndex(path string, text []byte) error {
 	if len(text) > maxIndex {
-		return fmt.Errorf("it would have more than %d MiB", maxIndex>>20)
+		return errTooLarge
 	}
 	// The data directory has one owner, so one name will do for all times, and
 	// what a killed process left behind is replaced.

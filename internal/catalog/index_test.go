@@ -279,7 +279,7 @@ func TestSavesTogether(t *testing.T) {
 		if stat(t, path) != nil {
 			t.Error("saved before the delay")
 		}
-		time.Sleep(2)
+		time.Sleep(2 * time.Nanosecond)
 		synctest.Wait()
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(text), `"x49"`) {

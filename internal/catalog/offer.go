@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // Accept reads what a server lists into an offer, in the server's order. A
@@ -15,11 +16,11 @@ func Accept(server hub.Server, tools [][]byte, log *slog.Logger) hub.Offer {
 	for _, raw := range tools {
 		tool, err := ParseTool(raw)
 		if header, ok := errors.AsType[*HeaderError](err); ok && server.Kind != hub.KindHTTP {
-			log.Debug("an annotation for HTTP is ignored", "server", server.Key, "tool", tool.Name, "error", header)
+			log.Debug("an annotation for HTTP is ignored", "server", server.Key, "tool", message.Quote(tool.Name), "error", header)
 			err = nil
 		}
 		if err != nil {
-			log.Warn("a tool is left out", "server", server.Key, "tool", tool.Name, "error", err)
+			log.Warn("a tool is left out", "server", server.Key, "tool", message.Quote(tool.Name), "error", err)
 			continue
 		}
 		offer.Tools = append(offer.Tools, tool)

@@ -110,8 +110,9 @@ type part struct {
 
 // prepared is one tool under the names that it has had.
 type prepared struct {
-	plain *Entry // under its stable name
-	other *Entry // under the name it had to take instead last; nil if none
+	qualified string // server__tool; may be any text
+	plain     *Entry // under its stable name
+	other     *Entry // under the name it had to take instead last; nil if none
 }
 
 func newPart(server hub.Server, identity string, o *offering) *part {
@@ -119,7 +120,10 @@ func newPart(server hub.Server, identity string, o *offering) *part {
 	if o != nil {
 		p.prepared = make([]prepared, len(o.tools))
 		for i, t := range o.tools {
-			p.prepared[i].plain = p.entry(t, stableName(server.Key, t.Name, server.BareNames))
+			p.prepared[i] = prepared{
+				qualified: qualified(server.Key, t.Name),
+				plain:     p.entry(t, stableName(server.Key, t.Name, server.BareNames)),
+			}
 		}
 	}
 	return p
@@ -182,7 +186,7 @@ func assemble(parts []*part) *Snapshot {
 			s.entries = append(s.entries, e)
 			s.exposed[e.Exposed] = e
 			s.bare[e.Tool.Name] = append(s.bare[e.Tool.Name], e)
-			if full := qualified(e.Server.Key, e.Tool.Name); full != e.Exposed {
+			if full := p.prepared[i].qualified; full != e.Exposed {
 				if _, clash := s.qualified[full]; !clash {
 					s.qualified[full] = e
 				}

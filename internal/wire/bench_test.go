@@ -21,7 +21,9 @@ func benchMessages() []struct {
 	result := func(text string) []byte {
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":17,"result":{"content":[{"type":"text","text":%s}]}}`, wire.AppendString(nil, text))
 	}
-	fill := func(unit string, size int) string { return strings.Repeat(unit, size/len(unit)+1)[:size/len(unit)*len(unit)] }
+	fill := func(unit string, size int) string {
+		return strings.Repeat(unit, size/len(unit)+1)[:size/len(unit)*len(unit)]
+	}
 	var tools strings.Builder
 	for i := range 40 {
 		if i > 0 {

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"hash/maphash"
+	"math/bits"
 )
 
 // pairwise is how many keys of an object are compared each with each. Up to
@@ -11,41 +12,37 @@ const pairwise = 16
 
 // keySet finds a key that occurs twice in one object. The zero keySet is empty.
 type keySet struct {
-	few     [pairwise]Span
-	n       int
-	escaped bool // one of few has escapes
-	many    *keyTable
+	few  [pairwise]Span // none has escapes, so that equal keys have equal bytes
+	n    int
+	many *keyTable // has all keys, from the first on that is one too many or has escapes
 }
 
 // add adds a key and reports whether it was there already. All keys are spans
 // of the same raw.
 func (s *keySet) add(raw []byte, key Span, escaped bool) bool {
-	if s.n == pairwise {
-		if s.many == nil {
-			s.many = newKeyTable(raw, s.few[:])
+	if s.many == nil {
+		if s.n < pairwise && !escaped {
+			return s.addToFew(raw, key)
 		}
-		return s.many.add(raw, key)
+		s.many = newKeyTable(raw, s.few[:s.n])
 	}
+	return s.many.add(raw, key)
+}
+
+func (s *keySet) addToFew(raw []byte, key Span) bool {
 	for _, other := range s.few[:s.n] {
-		if escaped || s.escaped {
-			a, _ := decoded(raw, key, nil)
-			b, _ := decoded(raw, other, nil)
-			if bytes.Equal(a, b) {
-				return true
-			}
-		} else if bytes.Equal(raw[key.Start:key.End], raw[other.Start:other.End]) {
+		if bytes.Equal(raw[key.Start:key.End], raw[other.Start:other.End]) {
 			return true
 		}
 	}
 	s.few[s.n] = key
 	s.n++
-	s.escaped = s.escaped || escaped
 	return false
 }
 
-// keyTable is a hash set of keys, made for objects of very many: it takes four
-// to eleven bytes per key, so that no message costs much more than its own
-// length, and its hash is seeded, so that nobody can choose keys that collide.
+// keyTable is a hash set of keys. It takes at most eleven bytes per key, and as
+// much again for a moment while it grows, so that no message costs many times
+// its own length. Its hash is seeded, so that nobody can choose keys that collide.
 type keyTable struct {
 	seed  maphash.Seed
 	slots []uint32 // offsets of keys; 0, where no key can be, is a free slot
@@ -53,8 +50,12 @@ type keyTable struct {
 	a, b  []byte // for decoding keys with escapes
 }
 
+// newKeyTable returns a table of keys that are all different.
 func newKeyTable(raw []byte, keys []Span) *keyTable {
-	t := &keyTable{seed: maphash.MakeSeed(), slots: make([]uint32, 4*len(keys))}
+	t := &keyTable{
+		seed:  maphash.MakeSeed(),
+		slots: make([]uint32, 4<<bits.Len(uint(len(keys)))), // a power of two
+	}
 	for _, key := range keys {
 		t.add(raw, key)
 	}
