@@ -1,0 +1,62 @@
+package app
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// readiness is the body of /readyz.
+type readiness struct {
+	Status  string         `json:"status"` // ready or starting
+	Servers []serverHealth `json:"servers"`
+}
+
+type serverHealth struct {
+	Key    string       `json:"key"`
+	State  hub.State    `json:"state"`
+	Since  time.Time    `json:"since"`
+	Tools  int          `json:"tools"`
+	Code   message.Code `json:"code,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	Remedy string       `json:"remedy,omitempty"`
+	Retry  *time.Time   `json:"retry,omitempty"`
+	Junk   int64        `json:"junkLines,omitempty"`
+}
+
+// readyz answers 200 once the tools of every server are listed, be it from the
+// index, or it is known why they are not; until then 503. A server that is
+// down does not make the hub unready.
+func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
+	lang := message.FromHeader(r.Header.Get("Accept-Language"))
+	body := readiness{Status: "ready", Servers: []serverHealth{}}
+	status := http.StatusOK
+	for _, st := range a.fleet.Status() {
+		if st.State == hub.StateStarting && !a.known(st.Key) {
+			body.Status, status = "starting", http.StatusServiceUnavailable
+		}
+		h := serverHealth{Key: st.Key, State: st.State, Since: st.Since, Tools: st.Tools, Junk: st.Junk}
+		if st.Reason != nil {
+			text := st.Reason.Text(lang)
+			h.Code, h.Reason, h.Remedy = st.Reason.Code, text.What, text.Remedy
+		}
+		if !st.Retry.IsZero() {
+			h.Retry = &st.Retry
+		}
+		body.Servers = append(body.Servers, h)
+	}
+	writeJSON(w, status, body)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	_ = enc.Encode(body) // the client may be gone
+}

@@ -1,0 +1,101 @@
+package call
+
+import (
+	"context"
+	"sync"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// Key names a call as its caller knows it: the conversation, and the raw id of
+// the request in it. Two calls with the same id in one conversation are an
+// error of the caller, unless the conversation is "".
+type Key struct {
+	Session string
+	ID      string
+}
+
+// Registry is the calls under way. Safe for concurrent use.
+type Registry struct {
+	mu     sync.Mutex
+	byKey  map[Key]context.CancelCauseFunc
+	closed bool
+	all    sync.WaitGroup
+}
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry {
+	return &Registry{byKey: make(map[Key]context.CancelCauseFunc)}
+}
+
+// begin enters a call. The context ends when the call is cancelled, with a
+// [*hub.Error] as its cause; done takes the call out again.
+func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, done func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		cancel(nil)
+		return nil, nil, hub.E(message.ShuttingDown, nil)
+	}
+	named := key.Session != ""
+	if named {
+		if _, taken := r.byKey[key]; taken {
+			cancel(nil)
+			return nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+		}
+		r.byKey[key] = cancel
+	}
+	r.all.Add(1)
+	return ctx, func() {
+		cancel(nil)
+		if named {
+			r.mu.Lock()
+			delete(r.byKey, key)
+			r.mu.Unlock()
+		}
+		r.all.Done()
+	}, nil
+}
+
+// Cancel ends the one call that the key names, and reports whether there was
+// such a call.
+func (r *Registry) Cancel(key Key) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	cancel, ok := r.byKey[key]
+	if ok {
+		cancel(hub.E(message.Cancelled, nil))
+	}
+	return ok
+}
+
+// CancelSession ends all calls of a conversation.
+func (r *Registry) CancelSession(session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for key, cancel := range r.byKey {
+		if key.Session == session {
+			cancel(hub.E(message.Cancelled, nil))
+		}
+	}
+}
+
+// Drain refuses new calls and waits for those under way, until ctx ends.
+func (r *Registry) Drain(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		r.all.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

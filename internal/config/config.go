@@ -1,0 +1,193 @@
+// Package config reads the configuration file: JSON with comments and trailing
+// commas, whose "mcpServers" member is the block that other MCP clients keep
+// in theirs.
+//
+// A file is read as a whole: every problem in it is reported with its line and
+// column, not just the first. Values of "env", "headers", "args" and "url" may
+// be secrets; they stand in no error and no warning.
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// Bounds of a file. What goes beyond is refused, so that a wrong path cannot
+// take the machine's memory.
+const (
+	maxFile  = 8 << 20 // bytes
+	maxDepth = 64      // of objects and arrays
+	maxNotes = 100     // problems, and as many warnings, that are reported
+)
+
+// Config is what a configuration file says, with the defaults filled in. It
+// belongs to whoever loaded it; nothing else refers to it.
+type Config struct {
+	Path string // of the file, as it was given; empty if there is none
+
+	// Servers are the built-in ones, in the order of their table, then those
+	// of the file in its order. Their Order is their index.
+	Servers []hub.Server
+}
+
+// Warning is something in the file that has no effect, or another one than its
+// writer may think. The file is used nevertheless.
+type Warning struct {
+	Path   string
+	Line   int // from 1
+	Column int // in characters, from 1
+	Detail string
+}
+
+// String is the warning in the form path:line:column: detail.
+func (w Warning) String() string {
+	return fmt.Sprintf("%s:%d:%d: %s", w.Path, w.Line, w.Column, w.Detail)
+}
+
+// Problems is the error of a file that was read and cannot be used: one
+// [message.ConfigInvalid] for each problem, in the order of the file. There is
+// at least one, and errors.As finds the first.
+type Problems []*hub.Error
+
+// Error is every problem on a line of its own.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, e := range p {
+		lines[i] = e.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns each problem.
+func (p Problems) Unwrap() []error {
+	errs := make([]error, len(p))
+	for i, e := range p {
+		errs[i] = e
+	}
+	return errs
+}
+
+// Default is the configuration without a file: the built-in servers with the
+// given keys, in that order.
+func Default(builtins []string) *Config {
+	c := &Config{}
+	for _, key := range builtins {
+		c.Servers = append(c.Servers, builtin(key))
+	}
+	c.number()
+	return c
+}
+
+// Load reads the file at path. Built-in servers, named by their keys in the
+// order of their table, are part of every configuration: an entry of the file
+// with such a key changes the built-in's settings, or takes its place if it
+// has a command or a url.
+//
+// The error is a [message.ConfigUnreadable] if the file cannot be read, else
+// [Problems]; with an error there is no Config. Warnings are returned in the
+// order of the file, also along with Problems.
+func Load(path string, builtins []string) (*Config, []Warning, error) {
+	raw, err := read(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return parse(path, raw, builtins)
+}
+
+func read(path string) ([]byte, error) {
+	unreadable := func(err error, detail string) error {
+		return hub.E(message.ConfigUnreadable, err, "path", path, "detail", detail)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, unreadable(err, reason(err))
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, unreadable(nil, "it is a directory")
+	}
+	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, unreadable(err, reason(err))
+	}
+	if len(raw) > maxFile {
+		return nil, unreadable(nil, fmt.Sprintf("it is larger than %d MiB", maxFile>>20))
+	}
+	return raw, nil
+}
+
+// reason is err without the path, which the text around it names already.
+func reason(err error) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return "there is no such file"
+	}
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	return err.Error()
+}
+
+func parse(path string, raw []byte, builtins []string) (*Config, []Warning, error) {
+	d := &document{path: path, builtins: builtins}
+	servers := d.parse(raw)
+	slices.SortStableFunc(d.warnings, func(a, b Warning) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if len(d.problems) > 0 {
+		return nil, d.warnings, d.errors()
+	}
+
+	c := &Config{Path: path}
+	own := make(map[string]hub.Server) // built-ins with the file's settings
+	var rest []hub.Server
+	replaced := make(map[string]bool)
+	for _, s := range servers {
+		if s.Kind == hub.KindBuiltin {
+			own[s.Key] = s
+			continue
+		}
+		replaced[s.Key] = true
+		rest = append(rest, s)
+	}
+	for _, key := range builtins {
+		if replaced[key] {
+			continue
+		}
+		s, ok := own[key]
+		if !ok {
+			s = builtin(key)
+		}
+		c.Servers = append(c.Servers, s)
+	}
+	c.Servers = append(c.Servers, rest...)
+	c.number()
+	return c, d.warnings, nil
+}
+
+// number sets the servers' places.
+func (c *Config) number() {
+	for i := range c.Servers {
+		c.Servers[i].Order = i
+	}
+}
+
+// builtin is a built-in server with its default settings.
+func builtin(key string) hub.Server {
+	return hub.Server{
+		Key:       key,
+		Kind:      hub.KindBuiltin,
+		Enabled:   true,
+		AutoStart: true,
+		Priority:  hub.PriorityBuiltin,
+		Timeout:   hub.DefaultTimeout,
+	}
+}

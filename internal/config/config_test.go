@@ -1,0 +1,343 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+var update = flag.Bool("update", false, "write the expected files from what is got")
+
+func builtins() []string { return []string{"calculator", "datetime"} }
+
+// TestGolden loads every file of testdata and compares what comes of it with
+// the .txt file next to it. Secrets in the files hold the word SECRET.
+func TestGolden(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test files: %v", err)
+	}
+	for _, path := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
+			c, warnings, err := Load(path, builtins())
+			if (c == nil) == (err == nil) {
+				t.Fatalf("Config %v with error %v", c, err)
+			}
+			told := told(t, warnings, err)
+			if strings.Contains(told, "SECRET") {
+				t.Errorf("a secret is told:\n%s", told)
+			}
+			got := told + show(c)
+			got = strings.ReplaceAll(got, filepath.ToSlash(path), filepath.Base(path))
+			got = strings.ReplaceAll(got, path, filepath.Base(path))
+
+			golden := strings.TrimSuffix(path, ".json") + ".txt"
+			if *update {
+				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got)\n%s", diff)
+			}
+		})
+	}
+}
+
+// told is everything that a person is told about a file.
+func told(t *testing.T, warnings []Warning, err error) string {
+	t.Helper()
+	var b strings.Builder
+	if err != nil {
+		problems, ok := errors.AsType[Problems](err)
+		if !ok || len(problems) == 0 {
+			t.Fatalf("error %#v, want Problems", err)
+		}
+		for _, p := range problems {
+			if p.Code != message.ConfigInvalid {
+				t.Errorf("code %q", p.Code)
+			}
+			fmt.Fprintf(&b, "problem %v\n", p)
+		}
+	}
+	for _, w := range warnings {
+		fmt.Fprintf(&b, "warning %v\n", w)
+	}
+	return b.String()
+}
+
+// show is a configuration in a form that is easy to read and compare.
+func show(c *Config) string {
+	if c == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, s := range c.Servers {
+		fmt.Fprintf(&b, "%d %q %s priority=%d timeout=%s", s.Order, s.Key, s.Kind, s.Priority, s.Timeout)
+		for _, f := range []struct {
+			set  bool
+			name string
+		}{{!s.Enabled, "disabled"}, {!s.AutoStart, "on-demand"}, {s.BareNames, "bare-names"}} {
+			if f.set {
+				fmt.Fprintf(&b, " %s", f.name)
+			}
+		}
+		b.WriteByte('\n')
+		if s.Command != "" {
+			fmt.Fprintf(&b, "  command %q %q\n", s.Command, s.Args)
+		}
+		if s.Dir != "" {
+			fmt.Fprintf(&b, "  cwd %q\n", s.Dir)
+		}
+		if s.URL != "" {
+			fmt.Fprintf(&b, "  url %q\n", s.URL)
+		}
+		for kind, pairs := range map[string]map[string]string{"env": s.Env, "header": s.Headers} {
+			names := make([]string, 0, len(pairs))
+			for name := range pairs {
+				names = append(names, name)
+			}
+			slices.Sort(names)
+			for _, name := range names {
+				fmt.Fprintf(&b, "  %s %q=%q\n", kind, name, pairs[name])
+			}
+		}
+	}
+	return b.String()
+}
+
+func TestDefault(t *testing.T) {
+	want := []hub.Server{
+		{Key: "calculator", Order: 0, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Priority: 100, Timeout: 30 * time.Second},
+		{Key: "datetime", Order: 1, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Priority: 100, Timeout: 30 * time.Second},
+	}
+	if diff := cmp.Diff(&Config{Servers: want}, Default(builtins())); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if c := Default(nil); len(c.Servers) != 0 {
+		t.Errorf("Default(nil) = %v", c)
+	}
+}
+
+func TestUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	large := filepath.Join(dir, "large")
+	if err := os.WriteFile(large, bytes.Repeat([]byte(" "), maxFile+1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		filepath.Join(dir, "none"): "there is no such file",
+		dir:                        "it is a directory",
+		large:                      "it is larger than 8 MiB",
+	} {
+		c, _, err := Load(path, nil)
+		if c != nil || !hub.IsCode(err, message.ConfigUnreadable) {
+			t.Errorf("%s: %v, %v", path, c, err)
+			continue
+		}
+		if got := hub.AsError(err).Args; got["path"] != path || got["detail"] != want {
+			t.Errorf("%s: args %q, want the path and %q", path, got, want)
+		}
+	}
+}
+
+// TestLargest is a file of just the size that is let through.
+func TestLargest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config.json")
+	text := `{"mcpServers":{"a":{"command":"x"}}}`
+	text += strings.Repeat(" ", maxFile-len(text))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := Load(path, nil)
+	if err != nil || len(c.Servers) != 1 {
+		t.Errorf("%v, %v", c, err)
+	}
+}
+
+func TestDepth(t *testing.T) {
+	nested := func(n int) []byte {
+		// The strings and comments must neither count nor hide what counts.
+		return []byte(`{"x":` + strings.Repeat(`["]]\"]",/*]*/`, n) + strings.Repeat("]", n) + "}")
+	}
+	if _, _, err := parse("f", nested(maxDepth-1), nil); err != nil {
+		t.Errorf("the deepest: %v", err)
+	}
+	_, _, err := parse("f", nested(maxDepth), nil)
+	if err == nil || !strings.Contains(err.Error(), "nested more than 64 deep") {
+		t.Errorf("one deeper: %v", err)
+	}
+	if _, _, err := parse("f", bytes.Repeat([]byte("["), maxFile), nil); err == nil {
+		t.Error("eight million brackets were accepted")
+	}
+}
+
+// TestMany is a file with more to say than anybody reads, in one line, where
+// finding each place anew would take minutes.
+func TestMany(t *testing.T) {
+	text := `{"mcpServers":{"a":{` + strings.Repeat(`"unknwn":1,"unknwn2":1,`, 30_000) + `}}}`
+	_, warnings, err := parse("f", []byte(text), nil)
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || len(problems) != maxNotes || len(warnings) != 2 {
+		t.Fatalf("%d problems, %d warnings", len(problems), len(warnings))
+	}
+	if last := problems[maxNotes-1].Args["detail"]; !strings.Contains(last, "more problems") {
+		t.Errorf("the last problem is %q", last)
+	}
+}
+
+// TestProblems checks what programs rely on: the values of the error's text,
+// and that every problem is found by errors.Is and errors.As.
+func TestProblems(t *testing.T) {
+	_, _, err := parse("dir/f.json", []byte("{\"mcpServers\": {\n \"名\": {}, \"b\": 1}}"), nil)
+	problems, ok := errors.AsType[Problems](err)
+	if !ok || len(problems) != 2 {
+		t.Fatalf("%v", err)
+	}
+	want := message.Args{
+		"path": "dir/f.json", "line": "2", "column": "16", // in characters
+		"detail": `server "b" must be an object, but is a number`,
+	}
+	if diff := cmp.Diff(want, problems[1].Args); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	for _, p := range problems {
+		if !errors.Is(err, p) {
+			t.Errorf("errors.Is does not find %v", p)
+		}
+	}
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 2 {
+		t.Errorf("Error() = %q", err.Error())
+	}
+}
+
+// TestEveryMemberIsKnown holds the list for suggestions against the reader.
+func TestEveryMemberIsKnown(t *testing.T) {
+	for _, name := range serverMembers() {
+		_, warnings, _ := parse("f", fmt.Appendf(nil, `{"mcpServers":{"a":{%q:[]}}}`, name), nil)
+		for _, w := range warnings {
+			if strings.Contains(w.Detail, "not known") {
+				t.Errorf("%s: %v", name, w)
+			}
+		}
+	}
+}
+
+// TestSecretsInBrokenFiles breaks a good file at every byte in several ways.
+// Whatever is then said must not hold the secrets.
+func TestSecretsInBrokenFiles(t *testing.T) {
+	const secret = "hunter2"
+	good := []byte(`{
+  // comment
+  "mcpServers": {
+    "a": {"command": "x", "args": ["-k", "hunter2"], "env": {"K": "hunter2\\x"}, "cwd": "/a"},
+    "b": {"url": "https://b/?hunter2", "headers": {"H": "hunter2"}, "timeout": "5s"},
+  },
+}`)
+	if _, warnings, err := parse("f", good, nil); err != nil || len(warnings) != 0 {
+		t.Fatalf("%v, %v", warnings, err)
+	}
+	check := func(text []byte) {
+		_, warnings, err := parse("f", text, nil)
+		if said := fmt.Sprint(warnings, err); strings.Contains(said, secret) {
+			t.Errorf("%s\nsays %s", text, said)
+		}
+	}
+	for at := range good {
+		check(good[:at])
+		check(slices.Concat(good[:at], good[at+1:]))
+		for _, c := range []byte("\"\\{}[],:/'\n\x00\xff1a") {
+			check(slices.Concat(good[:at], []byte{c}, good[at+1:]))
+			check(slices.Concat(good[:at], []byte{c}, good[at:]))
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	for name, want := range map[string]string{
+		"comand": "command", "cmd": "cwd", "Command": "command", "URL": "url", "urls": "url", "arg": "args",
+		"autostart": "autoStart", "header": "headers", "timeOut": "timeout", "env_file": "", "x": "", "": "",
+		"isActive": "enabled", "servers": "", "enabledd": "enabled", "tpye": "", strings.Repeat("url", 1000): "",
+	} {
+		if got := nearest(name, serverMembers()); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
+		}
+	}
+	if got := nearest("servers", topMembers()); got != "mcpServers" {
+		t.Errorf("nearest(servers) = %q", got)
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, path := range files {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		c, warnings, err := parse("f", raw, builtins())
+		lines := bytes.Count(raw, []byte("\n")) + 1
+		for _, w := range warnings {
+			if w.Line < 1 || w.Line > lines || w.Column < 1 || w.Detail == "" {
+				t.Errorf("warning %v in %d lines", w, lines)
+			}
+		}
+		if err != nil {
+			problems, ok := errors.AsType[Problems](err)
+			if c != nil || !ok || len(problems) == 0 || len(problems) > maxNotes {
+				t.Fatalf("%v, %#v", c, err)
+			}
+			return
+		}
+		keys := make(map[string]bool)
+		for i, s := range c.Servers {
+			if s.Order != i || s.Key == "" || keys[s.Key] || s.Timeout <= 0 || s.Timeout > maxTimeout {
+				t.Errorf("server %d: %+v", i, s)
+			}
+			keys[s.Key] = true
+			switch s.Kind {
+			case hub.KindBuiltin:
+				if s.Command+s.URL != "" || !slices.Contains(builtins(), s.Key) {
+					t.Errorf("%+v", s)
+				}
+			case hub.KindStdio:
+				if s.Command == "" || s.URL != "" || s.Headers != nil {
+					t.Errorf("%+v", s)
+				}
+			case hub.KindHTTP:
+				if s.URL == "" || s.Command != "" || s.Env != nil {
+					t.Errorf("%+v", s)
+				}
+			default:
+				t.Errorf("kind %q", s.Kind)
+			}
+		}
+		for _, key := range builtins() {
+			if !keys[key] {
+				t.Errorf("no server %q", key)
+			}
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package config
+
+import "strings"
+
+// nearest is the known name that the writer of name probably meant, or empty.
+func nearest(name string, known []string) string {
+	if meant := alias(name); meant != "" {
+		for _, k := range known {
+			if k == meant {
+				return k
+			}
+		}
+	}
+	const maxLen = 32 // longer names are no misspellings of ours
+	if len(name) > maxLen {
+		return ""
+	}
+	best, least := "", 3
+	for _, k := range known {
+		// Within a short name two changes make any other.
+		if n := distance(strings.ToLower(name), strings.ToLower(k)); n < least && n*3 <= len(k) {
+			best, least = k, n
+		}
+	}
+	return best
+}
+
+// alias is the name here of what other clients' files call otherwise.
+func alias(name string) string {
+	switch name {
+	case "servers", "mcp_servers", "context_servers":
+		return "mcpServers"
+	case "serverUrl", "httpUrl", "endpoint", "baseUrl":
+		return "url"
+	case "transport", "transportType":
+		return "type"
+	case "environment":
+		return "env"
+	case "workingDirectory", "workdir", "dir":
+		return "cwd"
+	case "isActive", "active":
+		return "enabled"
+	case "requestTimeout", "timeoutMs":
+		return "timeout"
+	}
+	return ""
+}
+
+// distance is how many bytes must be put in, taken out or changed to make b of
+// a (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

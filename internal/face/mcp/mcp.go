@@ -1,0 +1,242 @@
+// Package mcp is the door for MCP clients over streamable HTTP, of both eras
+// on one endpoint. It decodes requests, finds the conversation they belong to,
+// and encodes what the gateway answers; it has no rules of its own.
+package mcp
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/gateway"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Limits of one request.
+const (
+	maxBody    = 64 << 20
+	maxDepth   = 512
+	bodyLimit  = 30 * time.Second // to send the body
+	writeLimit = 30 * time.Second // for the client to take one message
+	silence    = 15 * time.Second // then the client hears that we are still there
+)
+
+// Door serves the MCP endpoint.
+type Door struct {
+	gateway *gateway.Gateway
+	limits  wire.Limits
+}
+
+// New returns the door to a gateway.
+func New(g *gateway.Gateway) *Door {
+	return &Door{gateway: g, limits: wire.Limits{MaxBytes: maxBody, MaxDepth: maxDepth, UniqueKeys: true}}
+}
+
+// ServeHTTP answers POST with the answer to the message in it, GET with the
+// stream of a session, and DELETE by ending one.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodPost:
+		d.post(w, r)
+	case http.MethodGet:
+		d.get(w, r)
+	case http.MethodDelete:
+		d.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+	}
+}
+
+// Refuse answers with an error that belongs to no message.
+func Refuse(w http.ResponseWriter, status int, e *hub.Error) {
+	refuseID(w, status, protocol.Legacy, nil, e)
+}
+
+func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e *hub.Error) {
+	answer := gateway.Fault(era, id, e)
+	h := w.Header()
+	h.Set("Content-Type", protocol.ContentJSON)
+	h.Set("Content-Length", strconv.Itoa(len(answer.Raw)))
+	w.WriteHeader(status)
+	_, _ = w.Write(answer.Raw)
+}
+
+func (d *Door) post(w http.ResponseWriter, r *http.Request) {
+	if kind := r.Header.Get("Content-Type"); kind != protocol.ContentJSON {
+		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != protocol.ContentJSON {
+			Refuse(w, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(r.Header.Get("Content-Type"))))
+			return
+		}
+	}
+	accept := accepted(r.Header["Accept"])
+	if !accept.JSON && !accept.Events {
+		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		return
+	}
+	body, err := readBody(w, r)
+	if err != nil {
+		Refuse(w, statusOf(err), hub.AsError(err))
+		return
+	}
+	if first := firstByte(body); first == '[' {
+		d.batch(w, r, body, accept)
+		return
+	}
+	m, err := wire.Scan(body, d.limits)
+	if err != nil {
+		e := scanFault(err)
+		refuseID(w, statusOf(e), protocol.Legacy, m.ID.Of(body), e)
+		return
+	}
+	conv, e := d.conversation(r, &m)
+	if e != nil {
+		refuseID(w, statusOf(e), conv.era, requestID(&m), e)
+		return
+	}
+	switch m.Kind {
+	case wire.Notification:
+		if conv.caller != nil {
+			d.gateway.Notification(conv.caller, &m)
+		}
+		w.WriteHeader(http.StatusAccepted)
+	case wire.Response, wire.Failure:
+		w.WriteHeader(http.StatusAccepted) // nobody was asked
+	default:
+		d.request(w, r, &m, conv, accept)
+	}
+}
+
+// request answers a single request.
+func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, conv conversation, accept transport.ReplyOptions) {
+	reply := transport.NewReply(w, accept)
+	defer reply.Close()
+	var answer gateway.Answer
+	switch {
+	case conv.opening:
+		var s *gateway.Session
+		if s, answer = d.gateway.Initialize(hub.Local(hub.DoorMCP), m); s != nil {
+			w.Header()[protocol.HeaderSession] = []string{s.ID()}
+		}
+	case conv.era == protocol.Modern && m.MethodName() == protocol.MethodListen:
+		if !accept.Events {
+			Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+			return
+		}
+		answer = d.gateway.Listen(r.Context(), conv.caller, m, reply)
+	default:
+		if s := conv.caller.Session; s != nil {
+			defer s.Enter()()
+		}
+		answer = d.gateway.Request(r.Context(), conv.caller, m, reply)
+	}
+	if r.Context().Err() == nil {
+		reply.Respond(protocol.HTTPStatus(conv.era, answer.Code), answer.Raw, answer.Edits...)
+	}
+}
+
+// get opens the stream of a legacy session. The modern era has none.
+func (d *Door) get(w http.ResponseWriter, r *http.Request) {
+	if protocol.Revision(r.Header.Get(protocol.HeaderVersion)).Era() == protocol.Modern {
+		w.Header().Set("Allow", "POST")
+		Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", "GET"))
+		return
+	}
+	accept := accepted(r.Header["Accept"])
+	if !accept.Events {
+		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		return
+	}
+	s, e := d.session(r)
+	if e != nil {
+		Refuse(w, statusOf(e), e)
+		return
+	}
+	defer s.Enter()()
+	reply := transport.NewReply(w, accept)
+	defer reply.Close()
+	if reply.Stream() == nil {
+		d.gateway.Stream(r.Context(), s, reply)
+	}
+}
+
+func (d *Door) delete(w http.ResponseWriter, r *http.Request) {
+	s, e := d.session(r)
+	if e != nil {
+		Refuse(w, statusOf(e), e)
+		return
+	}
+	d.gateway.End(s)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// accepted reads an Accept header. A client that sends none takes JSON.
+func accepted(values []string) transport.ReplyOptions {
+	opt := transport.ReplyOptions{Silence: silence, WriteLimit: writeLimit}
+	if len(values) == 0 {
+		opt.JSON = true
+		return opt
+	}
+	for _, v := range values {
+		anything := strings.Contains(v, "*/*")
+		opt.JSON = opt.JSON || anything || strings.Contains(v, protocol.ContentJSON) || strings.Contains(v, "application/*")
+		opt.Events = opt.Events || anything || strings.Contains(v, protocol.ContentEvents) || strings.Contains(v, "text/*")
+	}
+	return opt
+}
+
+// readBody reads a whole body within the limits.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	tooBig := func() error {
+		return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(maxBody>>20)+" MiB")
+	}
+	if r.ContentLength > maxBody {
+		return nil, tooBig()
+	}
+	ctl := http.NewResponseController(w)
+	_ = ctl.SetReadDeadline(time.Now().Add(bodyLimit))
+	var body []byte
+	var err error
+	if r.ContentLength >= 0 && r.ContentLength <= 1<<20 {
+		body = make([]byte, r.ContentLength)
+		_, err = io.ReadFull(r.Body, body)
+	} else {
+		// The size that is claimed is not believed before it has come.
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	}
+	_ = ctl.SetReadDeadline(time.Time{})
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return nil, tooBig()
+	}
+	if err != nil {
+		return nil, hub.E(message.MessageMalformed, err, "detail", "the body did not come to its end")
+	}
+	return body, nil
+}
+
+func firstByte(body []byte) byte {
+	for _, c := range body {
+		switch c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+// requestID is the id to answer a refused message with.
+func requestID(m *wire.Message) []byte {
+	if m.Kind != wire.Request {
+		return nil
+	}
+	return m.ID.Of(m.Raw)
+}

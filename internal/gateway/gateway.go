@@ -1,0 +1,239 @@
+// Package gateway holds the callers' side of MCP: sessions of the legacy era,
+// the session-less requests of the modern one, and what is sent to callers
+// without being asked. It speaks messages; the doors speak HTTP or whatever
+// else.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Limits of the sessions, where Options leave them open.
+const (
+	DefaultMaxSessions = 10_000
+	DefaultIdle        = 30 * time.Minute
+)
+
+// Options describe a gateway.
+type Options struct {
+	Call        *call.Pipeline
+	Catalog     *catalog.Catalog
+	Bus         *bus.Bus
+	Log         *slog.Logger
+	ServerInfo  []byte // JSON object: name and version of the hub
+	MaxSessions int
+	Idle        time.Duration // a session ends after so long without a request or open stream
+}
+
+// Gateway is the hub as an MCP server. Safe for concurrent use.
+type Gateway struct {
+	opt Options
+
+	mu       sync.Mutex
+	sessions map[string]*Session
+	changed  chan struct{} // closed and replaced when the list of tools has changed
+	closed   chan struct{} // closed when the hub stops
+}
+
+// New returns a gateway; Run keeps it.
+func New(opt Options) *Gateway {
+	if opt.MaxSessions <= 0 {
+		opt.MaxSessions = DefaultMaxSessions
+	}
+	if opt.Idle <= 0 {
+		opt.Idle = DefaultIdle
+	}
+	return &Gateway{
+		opt: opt, sessions: make(map[string]*Session),
+		changed: make(chan struct{}), closed: make(chan struct{}),
+	}
+}
+
+// Run passes changes of the catalog on to callers and ends idle sessions,
+// until ctx ends; then all streams to callers end.
+func (g *Gateway) Run(ctx context.Context) error {
+	events := g.opt.Bus.Subscribe(64)
+	defer events.Close()
+	sweep := time.NewTicker(max(g.opt.Idle/30, time.Second))
+	defer sweep.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			close(g.closed)
+			return nil
+		case now := <-sweep.C:
+			g.expire(now)
+		case e := <-events.C():
+			// An event lost to a full queue may have been one of the tools'.
+			if _, tools := e.(hub.ToolsChanged); tools || events.Dropped() > 0 {
+				g.announce()
+			}
+		}
+	}
+}
+
+// announce wakes every stream that tells a caller about the tools.
+func (g *Gateway) announce() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *Gateway) news() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+// Caller is who sent a request, and in which conversation.
+type Caller struct {
+	Principal hub.Principal
+	Era       protocol.Era
+	Session   *Session // legacy era only
+	Level     string   // modern era: the log level of this request, "" for none
+}
+
+// Answer is the response to one request: Raw with the edits made.
+type Answer struct {
+	Raw   []byte
+	Edits []wire.Edit
+	Code  int // of the JSON-RPC error; 0 for a success
+}
+
+// Out is the way of notifications to the caller of one request; it is done in
+// order, and ended by the door.
+type Out interface {
+	Notify(raw []byte)
+}
+
+// Request answers one request of a caller; what comes before the answer goes
+// to out. A message that is no request is a programming error.
+func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
+	answer, err := g.request(ctx, c, m, out)
+	if err != nil {
+		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
+	}
+	return answer
+}
+
+func (g *Gateway) request(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
+	name := m.MethodName()
+	method, ok := protocol.LookupMethod(name, c.Era)
+	if !ok || method.Notification {
+		return Answer{}, unknownMethod(name)
+	}
+	if err := checkParams(m); err != nil {
+		return Answer{}, err
+	}
+	switch method.Stage {
+	case protocol.StageCall:
+		return g.call(ctx, c, m, out)
+	case protocol.StageCatalog:
+		return g.list(c, m)
+	}
+	switch name {
+	case protocol.MethodPing:
+		return result(m, []byte("{}")), nil
+	case protocol.MethodDiscover:
+		return result(m, g.discovered()), nil
+	case protocol.MethodSetLevel:
+		return g.setLevel(c, m)
+	}
+	// initialize and subscriptions/listen are conversations of their own: the
+	// door starts them by Initialize and Listen, never within another one.
+	return Answer{}, unknownMethod(name)
+}
+
+func (g *Gateway) list(c *Caller, m *wire.Message) (Answer, error) {
+	cursor := ""
+	if at := m.Member("cursor"); at.Exists() && m.Raw[at.Start] != 'n' {
+		var ok bool
+		if cursor, ok = wire.String(m.Raw, at); !ok {
+			return Answer{}, invalid(`"cursor" has to be a string`)
+		}
+	}
+	page, err := g.opt.Catalog.List(c.Era, cursor)
+	if err != nil {
+		return Answer{}, err
+	}
+	return result(m, page), nil
+}
+
+func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
+	req := &call.Request{
+		Principal: c.Principal, Message: m, Level: c.Level,
+		Exchange: &exchange{caller: c, out: out},
+	}
+	if c.Session != nil {
+		req.Session, req.Level = c.Session.id, c.Session.Level()
+	}
+	res, err := g.opt.Call.Do(ctx, req)
+	if err != nil {
+		return Answer{}, err
+	}
+	return g.translate(c, m, res)
+}
+
+// translate turns a server's answer into one for the caller.
+func (g *Gateway) translate(c *Caller, m *wire.Message, res *call.Result) (Answer, error) {
+	reply := &res.Message
+	edits := make([]wire.Edit, 0, 4)
+	edits = append(edits, wire.Replace(reply.ID, m.ID.Of(m.Raw)))
+	if reply.Kind == wire.Failure {
+		return relayedFault(reply, edits, res.Era, c.Era), nil
+	}
+	if c.Era == protocol.Legacy && protocol.KindOf(reply, res.Era) != protocol.ResultComplete {
+		return Answer{}, unanswerable()
+	}
+	return Answer{
+		Raw:   reply.Raw,
+		Edits: protocol.ResultEdits(edits, reply, res.Era, c.Era, g.opt.ServerInfo),
+	}, nil
+}
+
+// Notification takes a notification of a caller. Unknown ones are ignored, as
+// JSON-RPC has it.
+func (g *Gateway) Notification(c *Caller, m *wire.Message) {
+	if m.MethodName() != protocol.NotificationCancelled || c.Session == nil {
+		return
+	}
+	if id := m.Member("requestId"); id.Exists() {
+		g.opt.Call.Calls().Cancel(call.Key{Session: c.Session.id, ID: string(id.Of(m.Raw))})
+	}
+}
+
+// result is the response to m with the given result, which is not copied.
+func result(m *wire.Message, body []byte) Answer {
+	id := m.ID.Of(m.Raw)
+	head := make([]byte, 0, 40+len(id))
+	head = append(head, `{"jsonrpc":"2.0","id":`...)
+	head = append(head, id...)
+	head = append(head, `,"result":`...)
+	return Answer{Raw: body, Edits: []wire.Edit{
+		{Text: head},
+		{Start: len(body), End: len(body), Text: []byte{'}'}},
+	}}
+}
+
+// checkParams checks what every method has in common: params is an object, and
+// so is _meta in it.
+func checkParams(m *wire.Message) error {
+	if m.Params.Exists() && m.Raw[m.Params.Start] != '{' {
+		return invalid(`"params" has to be an object`)
+	}
+	if meta := m.Member("_meta"); meta.Exists() && m.Raw[meta.Start] != '{' {
+		return invalid(`"_meta" has to be an object`)
+	}
+	return nil
+}

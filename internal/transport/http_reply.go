@@ -1,0 +1,176 @@
+package transport
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Reply writes the server's answer to one HTTP request of streamable HTTP. It
+// is JSON if a response is all there is to say; with the first notification,
+// or after a silence, it becomes an event stream, if the client takes one.
+//
+// Messages go out in the order of the calls. A client that does not read is
+// given up after the write limit; then, and after Close, nothing is written
+// any more. Safe for concurrent use.
+type Reply struct {
+	opt   ReplyOptions
+	w     http.ResponseWriter
+	ctl   *http.ResponseController
+	mu    sync.Mutex
+	open  bool // the event stream has begun
+	done  bool
+	beat  *time.Timer
+	fault error
+}
+
+// ReplyOptions describe what the client takes.
+type ReplyOptions struct {
+	JSON, Events bool          // from its Accept header; one of them is true
+	Silence      time.Duration // after so long an event stream begins, and is kept awake; 0 for never
+	WriteLimit   time.Duration // for one message; 0 for none
+}
+
+// NewReply returns the reply for the request that w answers. Close ends it.
+func NewReply(w http.ResponseWriter, opt ReplyOptions) *Reply {
+	p := &Reply{opt: opt, w: w, ctl: http.NewResponseController(w)}
+	if opt.Events && opt.Silence > 0 {
+		p.beat = time.AfterFunc(opt.Silence, p.awake)
+	}
+	return p
+}
+
+// Stream begins the event stream now. It reports an error if the client does
+// not take one.
+func (p *Reply) Stream() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.opt.Events {
+		return http.ErrNotSupported
+	}
+	p.begin()
+	p.flush()
+	return p.fault
+}
+
+// Notify sends a message before the response. A client that takes no event
+// stream does not get it.
+func (p *Reply) Notify(raw []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || p.fault != nil || !p.opt.Events {
+		return
+	}
+	p.begin()
+	p.event(raw, nil)
+	p.flush()
+}
+
+// Respond sends the response, raw with the edits made, and closes the reply.
+// status is used if no event stream has begun.
+func (p *Reply) Respond(status int, raw []byte, edits ...wire.Edit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || p.fault != nil {
+		return
+	}
+	p.finish()
+	if p.open || !p.opt.JSON {
+		p.begin()
+		p.event(raw, edits)
+		p.flush()
+		return
+	}
+	h := p.w.Header()
+	h["Content-Type"] = jsonType
+	h["Content-Length"] = []string{strconv.Itoa(wire.SplicedLen(raw, edits...))}
+	p.limit()
+	p.w.WriteHeader(status)
+	_, p.fault = wire.WriteSplice(p.w, raw, edits...)
+}
+
+var (
+	jsonType   = []string{protocol.ContentJSON}
+	eventsType = []string{protocol.ContentEvents}
+)
+
+// Close ends the reply without a response, if it had none.
+func (p *Reply) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.finish()
+}
+
+// Err returns why the client could not be written to, or nil.
+func (p *Reply) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.fault
+}
+
+func (p *Reply) finish() {
+	p.done = true
+	if p.beat != nil {
+		p.beat.Stop()
+	}
+}
+
+// awake sends a comment, so that neither side nor a proxy between takes the
+// silence for a broken connection.
+func (p *Reply) awake() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || p.fault != nil {
+		return
+	}
+	p.begin()
+	p.limit()
+	_, p.fault = p.w.Write([]byte(": \n\n"))
+	p.flush()
+	p.beat.Reset(p.opt.Silence)
+}
+
+func (p *Reply) begin() {
+	if p.open {
+		return
+	}
+	p.open = true
+	h := p.w.Header()
+	h["Content-Type"] = eventsType
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	p.w.WriteHeader(http.StatusOK)
+}
+
+func (p *Reply) event(raw []byte, edits []wire.Edit) {
+	if p.fault != nil {
+		return
+	}
+	p.limit()
+	if _, p.fault = p.w.Write([]byte("event: message\ndata: ")); p.fault != nil {
+		return
+	}
+	// A line end in the message would end the event's data line. OneLine keeps
+	// every offset, so that the edits still fit.
+	if _, p.fault = wire.WriteSplice(p.w, wire.OneLine(raw), edits...); p.fault == nil {
+		_, p.fault = p.w.Write([]byte("\n\n"))
+	}
+}
+
+func (p *Reply) flush() {
+	if p.fault == nil {
+		p.fault = p.ctl.Flush()
+	}
+}
+
+// limit bounds the next write. Writers that know no deadlines, such as a test
+// recorder, do without.
+func (p *Reply) limit() {
+	if p.opt.WriteLimit > 0 {
+		_ = p.ctl.SetWriteDeadline(time.Now().Add(p.opt.WriteLimit))
+	}
+}

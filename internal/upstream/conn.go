@@ -1,0 +1,246 @@
+// Package upstream holds one live connection to one MCP server: it dials,
+// finds out the server's era, shakes hands, and carries requests until the
+// connection ends. It never reconnects by itself; that is for the fleet.
+package upstream
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Request is one request to a server, as its caller put it.
+type Request struct {
+	Message *wire.Message // a scanned request; its bytes are not changed
+	Edits   []wire.Edit   // what the hub changes in it besides what every leg owns, such as the tool's name
+	Name    string        // the routing key after the edits, for the headers of modern servers
+	Headers []hub.ParamHeader
+	Level   string // log level the caller wants; "" for none
+}
+
+// Reply is a server's answer to one request.
+type Reply struct {
+	Message wire.Message // a Response or a Failure, with the id of this leg
+	Era     protocol.Era // of the server
+}
+
+// Conn is one connection to one server. It is made by [Dial] and ready from
+// then on until Done. Safe for concurrent use.
+type Conn struct {
+	opt   Options
+	log   *slog.Logger
+	link  link
+	leg   protocol.Leg
+	hello protocol.Hello
+	next  atomic.Uint64 // the last request id used
+
+	ctx  context.Context // ends with the connection; the cause says why
+	end  context.CancelCauseFunc
+	work sync.WaitGroup // goroutines of the connection
+	stop sync.Once
+}
+
+// link is the shape of a transport: one duplex stream for all requests, or an
+// HTTP exchange for each.
+type link interface {
+	// roundTrip sends a request, gives the messages that belong to it to on in
+	// the order of arrival, and returns the response. When ctx ends first, the
+	// server is told once, if it was sent the request at all.
+	roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error)
+	// notify sends a notification.
+	notify(ctx context.Context, method string, raw []byte) error
+	// watch starts what brings news of the server outside of any request.
+	watch()
+	// shut ends the transport and what belongs to it, such as a process.
+	shut(ctx context.Context)
+	// state tells about the transport's inside.
+	state() Health
+}
+
+// outbound is a request as it goes to the server.
+type outbound struct {
+	id     uint64
+	raw    []byte
+	method string
+	name   string
+	params []transport.Param
+}
+
+// Health is what there is to tell about a connection's transport.
+type Health struct {
+	PID    int
+	Junk   int64  // lines that were no messages
+	Stray  int64  // replies that nobody waited for
+	Stderr string // the end of what the process wrote to standard error
+}
+
+// Era is the server's era.
+func (c *Conn) Era() protocol.Era { return c.leg.Revision.Era() }
+
+// Hello is what the server said about itself.
+func (c *Conn) Hello() protocol.Hello { return c.hello }
+
+// Health tells about the transport.
+func (c *Conn) Health() Health { return c.link.state() }
+
+// Done is closed when the connection has ended, by whatever reason.
+func (c *Conn) Done() <-chan struct{} { return c.ctx.Done() }
+
+// Err returns why the connection ended; nil while it is live and after Close.
+func (c *Conn) Err() error {
+	err := context.Cause(c.ctx)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// Close ends the connection: requests under way fail, a process and its
+// children are stopped. It returns when all is gone, and may be called more
+// than once. ctx bounds how long goodbyes may take, not the stopping itself.
+func (c *Conn) Close(ctx context.Context) {
+	c.stop.Do(func() {
+		c.end(context.Canceled)
+		c.link.shut(ctx)
+	})
+	c.work.Wait()
+}
+
+// fail ends the connection because of err. Close is still to be called.
+func (c *Conn) fail(err error) { c.end(err) }
+
+// Do sends one request and returns the server's answer, which may be an error
+// of the server's. Notifications and questions that belong to the request go
+// to ex before Do returns, in the order in which the server sent them; the
+// progress token in them is the caller's own.
+//
+// Do gives the request its own id and progress token, and ends it once: when
+// ctx ends, the server is told to cancel exactly this request. An error is a
+// [*hub.Error]. If errors.Is(err, transport.ErrNotSent) holds, the server
+// provably did not get the request, and it may be sent again by another Do.
+func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, error) {
+	id := c.next.Add(1)
+	out, token := c.prepare(id, req)
+	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, token, ex) })
+	if err != nil {
+		return nil, c.requestFault(ctx, out.method, err)
+	}
+	if m.Kind == wire.Response && (!m.Result.Exists() || m.Raw[m.Result.Start] != '{') {
+		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key, "detail", "its result is not a JSON object")
+	}
+	return &Reply{Message: m, Era: c.Era()}, nil
+}
+
+// prepare builds the bytes for this leg. token is the caller's own progress
+// token, nil if it has none.
+func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
+	m := req.Message
+	digits := strconv.AppendUint(make([]byte, 0, 20), id, 10)
+	if meta := m.Member("_meta"); meta.Exists() {
+		token = wire.Lookup(m.Raw, meta, protocol.MetaProgressToken).Of(m.Raw)
+	}
+	edits := make([]wire.Edit, 0, 6)
+	edits = append(edits, wire.Replace(m.ID, digits))
+	edits = append(edits, req.Edits...)
+	edits = c.leg.RequestEdits(edits, m, digits, req.Level)
+	out = &outbound{id: id, raw: wire.Splice(m.Raw, edits...), method: m.MethodName(), name: req.Name}
+	if len(req.Headers) > 0 && c.Era() == protocol.Modern {
+		args := m.Member("arguments")
+		for _, h := range req.Headers {
+			if text, ok := protocol.HeaderText(m.Raw, protocol.ArgumentAt(m.Raw, args, h.Path)); ok {
+				out.params = append(out.params, transport.Param{Name: h.Name, Value: text})
+			}
+		}
+	}
+	return out, token
+}
+
+// relay passes on a message that came for a request.
+func (c *Conn) relay(ctx context.Context, m *wire.Message, token []byte, ex hub.Exchange) {
+	if m.Kind == wire.Request {
+		c.answer(ctx, m, ex)
+		return
+	}
+	switch m.MethodName() {
+	case protocol.NotificationToolsList:
+		c.unasked(m)
+	case protocol.NotificationProgress:
+		if t := m.Member(protocol.MetaProgressToken); t.Exists() && token != nil {
+			ex.Notify(wire.Splice(m.Raw, wire.Replace(t, token)))
+		}
+	default:
+		ex.Notify(m.Raw)
+	}
+}
+
+// answer puts a server's question to the caller and sends back the answer, or
+// that there is nobody to ask.
+func (c *Conn) answer(ctx context.Context, m *wire.Message, ex hub.Exchange) {
+	reply, err := ex.Ask(ctx, m.Raw)
+	if err != nil {
+		reply = refusal(m, hub.AsError(err))
+	} else if a, err := wire.Scan(reply, wire.Limits{}); err == nil && a.ID.Exists() {
+		reply = wire.Splice(reply, wire.Replace(a.ID, m.ID.Of(m.Raw)))
+	}
+	c.send(ctx, "", reply)
+}
+
+// unasked handles what a server sends outside of any request.
+func (c *Conn) unasked(m *wire.Message) {
+	method := m.MethodName()
+	switch {
+	case m.Kind == wire.Request && method == protocol.MethodPing:
+		c.send(c.ctx, "", wire.Splice([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`),
+			wire.Edit{Start: 22, End: 23, Text: m.ID.Of(m.Raw)}))
+	case m.Kind == wire.Request:
+		c.send(c.ctx, "", refusal(m, hub.E(message.NotAskable, nil)))
+	case method == protocol.NotificationToolsList:
+		c.opt.ToolsChanged()
+	case method == protocol.NotificationMessage:
+		data := m.Member("data").Of(m.Raw)
+		c.log.Debug("the server logs", "data", message.Quote(string(data)))
+	}
+}
+
+// refusal is the answer to a question that cannot be put to anybody. No
+// capability to ask was declared, so that to the server the method is one
+// that this client does not have.
+func refusal(m *wire.Message, e *hub.Error) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID.Of(m.Raw)...)
+	b = append(b, `,"error":{"code":`...)
+	b = strconv.AppendInt(b, protocol.CodeMethodUnknown, 10)
+	b = append(b, `,"message":`...)
+	b = wire.AppendString(b, e.Text(message.English).What)
+	return append(b, "}}"...)
+}
+
+// send is for messages whose fate nobody waits for.
+func (c *Conn) send(ctx context.Context, method string, raw []byte) {
+	ctx, cancel := context.WithTimeout(ctx, courtesy)
+	defer cancel()
+	if err := c.link.notify(ctx, method, raw); err != nil {
+		c.log.Debug("a message to the server was not sent", "error", err)
+	}
+}
+
+// courtesy bounds messages that the server may ignore as well.
+const courtesy = 2 * time.Second
+
+// cancelled is the notification that ends a request on the server's side.
+func cancelled(id uint64, reason string) []byte {
+	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
+	b = strconv.AppendUint(b, id, 10)
+	b = append(b, `,"reason":`...)
+	b = wire.AppendString(b, reason)
+	return append(b, "}}"...)
+}

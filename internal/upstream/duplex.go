@@ -1,0 +1,261 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// stream is a duplex carrier of messages: a child process, or a server in
+// this process.
+type stream interface {
+	Read() ([]byte, error)
+	Write(ctx context.Context, msg []byte) error
+	Junked() int64
+}
+
+// duplex is the link over one stream that all requests share. One goroutine
+// reads it and sorts what comes by request; each request has an inbox which
+// its own goroutine empties, so that a slow caller holds up nobody else.
+type duplex struct {
+	conn   *Conn
+	stream stream
+	close  func(ctx context.Context)
+	health func() Health
+	ended  func(err error) error // says why the stream ended
+	stray  atomic.Int64
+
+	mu      sync.Mutex
+	flights map[uint64]*inbox
+}
+
+// start begins to read.
+func (d *duplex) start() {
+	d.flights = make(map[uint64]*inbox)
+	d.conn.work.Go(d.read)
+}
+
+// errClosed is why a stream that ended without an error of its own did so.
+var errClosed = errors.New("the server closed the connection")
+
+func (d *duplex) read() {
+	for {
+		line, err := d.stream.Read()
+		if err != nil {
+			if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
+				// Whose reply it was is not known; whoever waits alone on this
+				// connection is told, the others run into their time limit.
+				d.tooLarge(big)
+				continue
+			}
+			if errors.Is(err, io.EOF) {
+				err = errClosed
+			}
+			d.conn.fail(d.ended(err))
+			return
+		}
+		d.sort(line)
+	}
+}
+
+func (d *duplex) sort(line []byte) {
+	m, err := wire.Scan(line, wire.Limits{})
+	if err != nil {
+		d.stray.Add(1)
+		d.conn.log.Debug("the server sent a line that is no message", "error", err)
+		return
+	}
+	switch m.Kind {
+	case wire.Response, wire.Failure:
+		if box := d.take(m.ID.Of(line)); box != nil {
+			box.put(m, nil)
+			return
+		}
+		d.stray.Add(1)
+	case wire.Notification:
+		if m.MethodName() == protocol.NotificationProgress {
+			// A token that is no number of ours is nobody's.
+			if box := d.find(m.Member(protocol.MetaProgressToken).Of(line)); box != nil {
+				box.put(m, nil)
+			}
+			return
+		}
+		if box := d.only(); box != nil && m.MethodName() == protocol.NotificationMessage {
+			box.put(m, nil)
+			return
+		}
+		d.conn.unasked(&m)
+	case wire.Request:
+		if box := d.only(); box != nil && m.MethodName() != protocol.MethodPing {
+			box.put(m, nil)
+			return
+		}
+		d.conn.unasked(&m)
+	}
+}
+
+// only returns the inbox of the one request under way; nil if there is none or
+// more than one, since then nobody can tell whose a message is (design D3).
+func (d *duplex) only() *inbox {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.flights) != 1 {
+		return nil
+	}
+	for _, box := range d.flights {
+		return box
+	}
+	return nil
+}
+
+func (d *duplex) find(id []byte) *inbox {
+	n, err := strconv.ParseUint(string(id), 10, 64)
+	if err != nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.flights[n]
+}
+
+func (d *duplex) take(id []byte) *inbox {
+	n, err := strconv.ParseUint(string(id), 10, 64)
+	if err != nil {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	box := d.flights[n]
+	delete(d.flights, n)
+	return box
+}
+
+func (d *duplex) tooLarge(err error) {
+	if box := d.only(); box != nil {
+		box.put(wire.Message{}, err)
+	}
+}
+
+func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error) {
+	if d.conn.ctx.Err() != nil {
+		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(d.conn.ctx))
+	}
+	box := newInbox()
+	d.mu.Lock()
+	d.flights[out.id] = box
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.flights, out.id)
+		d.mu.Unlock()
+	}()
+
+	if err := d.stream.Write(ctx, wire.OneLine(out.raw)); err != nil {
+		if ctx.Err() != nil && !errors.Is(err, transport.ErrNotSent) {
+			d.cancel(ctx, out)
+		}
+		return wire.Message{}, err
+	}
+	for {
+		select {
+		case <-box.ready:
+			for {
+				m, err, ok := box.get()
+				if err != nil {
+					return wire.Message{}, err
+				}
+				if !ok {
+					break
+				}
+				if m.Kind == wire.Response || m.Kind == wire.Failure {
+					return m, nil
+				}
+				on(&m)
+			}
+		case <-ctx.Done():
+			d.cancel(ctx, out)
+			return wire.Message{}, context.Cause(ctx)
+		case <-d.conn.ctx.Done():
+			return wire.Message{}, context.Cause(d.conn.ctx)
+		}
+	}
+}
+
+// cancel tells the server, beside the way of the call, that nobody waits for
+// the request any more. initialize must not be cancelled (2025-11-25,
+// "Cancellation").
+func (d *duplex) cancel(ctx context.Context, out *outbound) {
+	if out.method == protocol.MethodInitialize {
+		return
+	}
+	reason := cancelReason(ctx)
+	d.conn.work.Go(func() { d.conn.send(d.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+}
+
+func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {
+	return d.stream.Write(ctx, wire.OneLine(raw))
+}
+
+// watch has nothing to start: news comes on the same stream.
+func (d *duplex) watch() {}
+
+func (d *duplex) shut(ctx context.Context) { d.close(ctx) }
+
+func (d *duplex) state() Health {
+	h := d.health()
+	h.Junk, h.Stray = d.stream.Junked(), d.stray.Load()
+	return h
+}
+
+// inbox holds what came for one request until its goroutine takes it, in
+// order. Notifications beyond the limit push out the oldest ones, so that a
+// caller who does not read costs a bounded amount of memory; a response is
+// always kept.
+type inbox struct {
+	ready chan struct{} // has a token when there may be something new
+	mu    sync.Mutex
+	items []wire.Message
+	err   error
+}
+
+const inboxLimit = 10_000
+
+func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
+
+func (b *inbox) put(m wire.Message, err error) {
+	b.mu.Lock()
+	if err != nil {
+		b.err = err
+	} else {
+		if len(b.items) >= inboxLimit {
+			b.items = b.items[1:]
+		}
+		b.items = append(b.items, m)
+	}
+	b.mu.Unlock()
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// get returns the oldest message, an error that came instead of one, or false.
+func (b *inbox) get() (m wire.Message, err error, ok bool) { //nolint:revive // the error is an item, not the call's outcome
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.items) == 0 {
+		return wire.Message{}, b.err, false
+	}
+	m = b.items[0]
+	b.items[0] = wire.Message{}
+	b.items = b.items[1:]
+	return m, nil, true
+}

@@ -1,0 +1,182 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/proc"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// requestFault says in the hub's words why a request got no answer. Whether it
+// was sent stays readable from the error (transport.ErrNotSent).
+func (c *Conn) requestFault(ctx context.Context, method string, err error) error {
+	key := c.opt.Server.Key
+	switch {
+	case ctx.Err() != nil:
+		if cause, ok := errors.AsType[*hub.Error](context.Cause(ctx)); ok {
+			return cause
+		}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return hub.E(message.Timeout, err, "server", key, "limit", "the time the call had")
+		}
+		return hub.E(message.Cancelled, err)
+	case errors.Is(err, transport.ErrNotSent):
+		return hub.E(message.ServerDown, err, "server", key, "reason", c.Explain(err).Text(message.English).String())
+	}
+	if e, ok := c.answerFault(err); ok {
+		return e
+	}
+	return hub.E(message.OutcomeUnknown, fmt.Errorf("%s: %w", method, err), "server", key)
+}
+
+// answerFault explains an answer that came and cannot be used.
+func (c *Conn) answerFault(err error) (*hub.Error, bool) {
+	key := c.opt.Server.Key
+	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
+		code := message.ServerHTTPStatus
+		if bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden {
+			code = message.ServerUnauthorized
+		}
+		return hub.E(code, err, "server", key, "url", c.where(), "status", strconv.Itoa(bad.Status)), true
+	}
+	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
+		return hub.E(message.ServerBadReply, err, "server", key, "detail", "its content type is "+message.Quote(bad.Type)), true
+	}
+	if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
+		return hub.E(message.ServerReplyTooBig, err, "server", key, "limit", mib(big.Limit)), true
+	}
+	if bad, ok := errors.AsType[*wire.Error](err); ok {
+		return hub.E(message.ServerBadReply, err, "server", key, "detail", bad.Reason.String()), true
+	}
+	if refused, ok := errors.AsType[*rpcError](err); ok {
+		return hub.E(message.ServerRefused, err, "server", key, "method", refused.method, "detail", refused.Error()), true
+	}
+	return nil, false
+}
+
+// Explain says for what reason a connection is not there, be it an error of
+// Dial, of Do or Err.
+func (c *Conn) Explain(err error) *hub.Error {
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e
+	}
+	if e, ok := c.answerFault(err); ok {
+		return e
+	}
+	if c.opt.Server.Kind == hub.KindHTTP {
+		return hub.E(message.ServerUnreachable, err, "url", c.where(), "detail", netDetail(err))
+	}
+	return hub.E(message.ServerExited, err, "exit", "its output ended", "stderr", "")
+}
+
+// handshakeFault explains why a connection did not come about. ctx is without
+// the limit of the handshake.
+func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e
+	}
+	if ctx.Err() != nil {
+		return hub.E(message.Cancelled, context.Cause(ctx))
+	}
+	if refused, ok := errors.AsType[*rpcError](err); ok {
+		if list := refused.supported(); len(list) > 0 {
+			return unknownVersion(string(list[0]))
+		}
+		return c.Explain(err)
+	}
+	health := c.link.state()
+	if errors.Is(err, context.DeadlineExceeded) {
+		if health.Junk > 0 {
+			return hub.E(message.ServerNotMCP, err, "detail", fmt.Sprintf("it wrote %d lines that are no messages, and no answer to initialize%s", health.Junk, stderrTail(health.Stderr)))
+		}
+		return hub.E(message.ServerSilent, err, "method", protocol.MethodInitialize, "limit", c.opt.Handshake.String(), "stderr", stderrTail(health.Stderr))
+	}
+	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
+		return hub.E(message.ServerNotMCP, err, "detail", "it answered with the content type "+message.Quote(bad.Type))
+	}
+	if errors.Is(err, errNoReply) {
+		return hub.E(message.ServerNotMCP, err, "detail", "it accepted initialize and did not answer it")
+	}
+	return c.Explain(err)
+}
+
+// fatal reports whether an error of the first question to an HTTP server makes
+// a second one pointless.
+func fatal(err error) bool {
+	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
+		return bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden
+	}
+	return errors.Is(err, transport.ErrNotSent)
+}
+
+// exited describes the end of a process.
+func exited(command string, p *proc.Process) *hub.Error {
+	if stderr := p.Stderr(); strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
+		strings.Contains(stderr, "node: not found") || strings.Contains(stderr, "env: node:") {
+		return hub.E(message.NodeMissing, nil, "command", message.Quote(command), "path", "the PATH of the process")
+	}
+	return hub.E(message.ServerExited, nil, "exit", p.Exit(), "stderr", stderrTail(p.Stderr()))
+}
+
+// startFault explains why a command could not be started.
+func startFault(command string, err error) *hub.Error {
+	missing, ok := errors.AsType[*proc.NotFoundError](err)
+	if !ok {
+		return hub.E(message.CommandUnusable, err, "command", message.Quote(command), "detail", message.Quote(err.Error()))
+	}
+	code := message.CommandNotFound
+	switch commandName(command) {
+	case "npx", "npm", "node":
+		code = message.NodeMissing
+	case "uvx", "uv":
+		code = message.UvMissing
+	}
+	return hub.E(code, err, "command", message.Quote(command), "path", message.Quote(missing.Path))
+}
+
+// where names the endpoint without what may be a secret in it.
+func (c *Conn) where() string {
+	u, err := url.Parse(c.opt.Server.URL)
+	if err != nil {
+		return "the server"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+func netDetail(err error) string {
+	text := err.Error()
+	if i := strings.LastIndex(text, ": "); i >= 0 && strings.Contains(text, "connection refused") {
+		text = text[i+2:]
+	}
+	return message.Quote(strings.TrimPrefix(text, transport.ErrNotSent.Error()+": "))
+}
+
+// stderrTail is the last line of a process's standard error, to stand at the
+// end of a text.
+func stderrTail(s string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	last := strings.TrimSpace(lines[len(lines)-1])
+	if last == "" {
+		return ""
+	}
+	return " Its last words: " + message.Quote(last)
+}
+
+func cancelReason(ctx context.Context) string {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || hub.IsCode(context.Cause(ctx), message.Timeout) {
+		return "timeout"
+	}
+	return "cancelled by the caller"
+}
+
+func mib(n int) string { return strconv.Itoa(n>>20) + " MiB" }

@@ -1,0 +1,248 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// httpLink is the link over streamable HTTP: an exchange of its own for each
+// request, in the goroutine of the request, so that order is kept and there
+// is nothing to share but the session id.
+type httpLink struct {
+	conn  *Conn
+	http  *transport.HTTP
+	stray atomic.Int64
+
+	mu      sync.Mutex
+	session string
+}
+
+// Waits between attempts to open a stream again that had ended.
+const (
+	resumeWait  = time.Second
+	resumeLimit = 30 * time.Second
+	resumeTries = 5
+)
+
+// errNoReply is for an answer that ended without the response.
+var errNoReply = errors.New("the answer ended without a response")
+
+func (l *httpLink) outbound(raw []byte, method, name string, params []transport.Param) *transport.Outbound {
+	l.mu.Lock()
+	session := l.session
+	l.mu.Unlock()
+	return &transport.Outbound{
+		Body: raw, Session: session, Revision: l.conn.leg.Revision,
+		Method: method, Name: name, Params: params,
+	}
+}
+
+func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error) {
+	if l.conn.ctx.Err() != nil {
+		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.conn.ctx, func() { cancel(context.Cause(l.conn.ctx)) })()
+
+	var reply wire.Message
+	var broken error
+	take := func(raw []byte) bool {
+		more, err := l.sort(raw, out.id, &reply, on)
+		broken = err
+		return more && err == nil
+	}
+	post := l.outbound(out.raw, out.method, out.name, out.params)
+	got, err := l.http.Post(ctx, post, take)
+	for try := 0; err == nil && broken == nil && reply.Kind == wire.Invalid && got.LastID != "" && try < resumeTries; try++ {
+		// A legacy server may end a stream and have it resumed (2025-11-25,
+		// "Resumability and Redelivery").
+		if err = pause(ctx, max(got.Retry, resumeWait/10)); err == nil {
+			last := got.LastID
+			if got, err = l.http.Listen(ctx, post.Session, post.Revision, last, take); got.LastID == "" {
+				got.LastID = last
+			}
+		}
+	}
+	switch {
+	case reply.Kind != wire.Invalid:
+		if out.method == protocol.MethodInitialize && got.Session != "" {
+			l.mu.Lock()
+			l.session = got.Session
+			l.mu.Unlock()
+		}
+		return reply, nil
+	case broken != nil:
+		return wire.Message{}, broken
+	case err == nil:
+		return wire.Message{}, errNoReply
+	case ctx.Err() != nil && l.conn.ctx.Err() == nil:
+		l.cancel(ctx, out)
+		return wire.Message{}, context.Cause(ctx)
+	}
+	return l.refused(out, post.Session, err)
+}
+
+// sort takes one message of the answer to the request id.
+func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
+	m, err := wire.Scan(raw, wire.Limits{})
+	if err != nil {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	if m.Kind == wire.Request || m.Kind == wire.Notification {
+		on(&m)
+		return true, nil
+	}
+	if string(m.ID.Of(raw)) != strconv.FormatUint(id, 10) {
+		l.stray.Add(1)
+		return true, nil
+	}
+	*reply = m
+	return false, nil
+}
+
+// refused makes sense of an answer that is no success. A JSON-RPC error for
+// this very request is an answer like any other. That a session is not known
+// is said with 404 (2025-11-25, "Session Management"); servers that say 400
+// and give no id have refused the request as well without looking at it, and
+// a fresh session is worth one more try.
+func (l *httpLink) refused(out *outbound, session string, err error) (wire.Message, error) {
+	bad, ok := errors.AsType[*transport.StatusError](err)
+	if !ok {
+		if errors.Is(err, transport.ErrNotSent) {
+			l.conn.fail(err)
+		}
+		return wire.Message{}, err
+	}
+	m, isMessage := bad.Message()
+	if isMessage && string(m.ID.Of(m.Raw)) == strconv.FormatUint(out.id, 10) && (session == "" || bad.Status != http.StatusNotFound) {
+		return m, nil
+	}
+	if session != "" && (bad.Status == http.StatusNotFound || bad.Status == http.StatusBadRequest) {
+		lost := fmt.Errorf("%w: %w", transport.ErrNotSent, hub.E(message.SessionLost, err))
+		l.conn.fail(lost)
+		return wire.Message{}, lost
+	}
+	return wire.Message{}, err
+}
+
+// cancel tells a legacy server that nobody waits any more; for a modern one
+// the end of the connection says so (2026-07-28, "Cancellation").
+func (l *httpLink) cancel(ctx context.Context, out *outbound) {
+	if l.conn.Era() == protocol.Modern || out.method == protocol.MethodInitialize {
+		return
+	}
+	reason := cancelReason(ctx)
+	l.conn.work.Go(func() { l.conn.send(l.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+}
+
+func (l *httpLink) notify(ctx context.Context, method string, raw []byte) error {
+	_, err := l.http.Post(ctx, l.outbound(raw, method, "", nil), func([]byte) bool { return false })
+	return err
+}
+
+// watch keeps the stream open on which the server tells of changes: GET in the
+// legacy era, subscriptions/listen in the modern one.
+func (l *httpLink) watch() {
+	if !l.conn.hello.Capabilities.ToolsListChanged {
+		return
+	}
+	open := l.listen
+	if l.conn.Era() == protocol.Modern {
+		open = l.subscribe
+	}
+	l.conn.work.Go(func() {
+		last, wait := "", resumeWait
+		for l.conn.ctx.Err() == nil {
+			began := time.Now()
+			got, err := open(last)
+			if bad, ok := errors.AsType[*transport.StatusError](err); ok {
+				switch bad.Status {
+				case http.StatusMethodNotAllowed, http.StatusNotImplemented:
+					return // the server has no such stream
+				case http.StatusNotFound:
+					if l.conn.Era() == protocol.Legacy {
+						l.conn.fail(hub.E(message.SessionLost, err))
+						return
+					}
+				}
+			}
+			if got.LastID != "" {
+				last = got.LastID
+			}
+			if time.Since(began) > resumeLimit {
+				wait = resumeWait
+			}
+			if pause(l.conn.ctx, max(got.Retry, wait)) != nil {
+				return
+			}
+			wait = min(2*wait, resumeLimit)
+			// What changed while the stream was away is not known.
+			l.conn.opt.ToolsChanged()
+		}
+	})
+}
+
+func (l *httpLink) listen(last string) (transport.Stream, error) {
+	out := l.outbound(nil, "", "", nil)
+	return l.http.Listen(l.conn.ctx, out.Session, out.Revision, last, l.news)
+}
+
+func (l *httpLink) subscribe(string) (transport.Stream, error) {
+	raw := append([]byte(`{"jsonrpc":"2.0","id":`), strconv.FormatUint(l.conn.next.Add(1), 10)...)
+	raw = append(raw, `,"method":"`+protocol.MethodListen+`","params":`...)
+	raw = append(raw, l.conn.leg.Params([]byte(`"notifications":{"toolsListChanged":true}`))...)
+	raw = append(raw, '}')
+	return l.http.Post(l.conn.ctx, l.outbound(raw, protocol.MethodListen, "", nil), l.news)
+}
+
+func (l *httpLink) news(raw []byte) bool {
+	m, err := wire.Scan(raw, wire.Limits{})
+	if err != nil || m.Kind == wire.Response || m.Kind == wire.Failure {
+		l.stray.Add(1)
+		return err == nil && m.Kind != wire.Failure
+	}
+	l.conn.unasked(&m)
+	return true
+}
+
+// shut says goodbye to a legacy session, so that the server need not keep it.
+func (l *httpLink) shut(ctx context.Context) {
+	l.mu.Lock()
+	session := l.session
+	l.mu.Unlock()
+	if session != "" && l.conn.Err() == nil {
+		ctx, cancel := context.WithTimeout(ctx, courtesy)
+		defer cancel()
+		if err := l.http.Delete(ctx, session, l.conn.leg.Revision); err != nil {
+			l.conn.log.Debug("the session was not ended", "error", err)
+		}
+	}
+	l.http.Close()
+}
+
+func (l *httpLink) state() Health { return Health{Stray: l.stray.Load()} }
+
+// pause waits, or returns the cause for which ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
