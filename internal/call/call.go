@@ -26,6 +26,10 @@ type Request struct {
 	Message   *wire.Message // a scanned tools/call request
 	Level     string        // log level that the caller wants, "" for none
 	Exchange  hub.Exchange
+
+	// Mirrored returns the values of a header of the request, where the caller
+	// has to mirror arguments into headers; nil elsewhere.
+	Mirrored func(header string) []string
 }
 
 // Result is a server's answer.
@@ -74,7 +78,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	}
 	defer done()
 	r := &run{Request: req}
-	for _, s := range [...]stage{p.resolve, p.invoke} {
+	for _, s := range [...]stage{p.resolve, p.compare, p.invoke} {
 		if err := s(ctx, r); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // Accept reads what a server lists into an offer, in the server's order. A
@@ -19,6 +20,9 @@ func Accept(server hub.Server, tools [][]byte, log *slog.Logger) hub.Offer {
 			log.Debug("an annotation for HTTP is ignored", "server", server.Key, "tool", message.Quote(tool.Name), "error", header)
 			err = nil
 		}
+		if err == nil && !hasSchema(raw) {
+			err = errors.New("its inputSchema is not of the type object")
+		}
 		if err != nil {
 			log.Warn("a tool is left out", "server", server.Key, "tool", message.Quote(tool.Name), "error", err)
 			continue
@@ -26,4 +30,16 @@ func Accept(server hub.Server, tools [][]byte, log *slog.Logger) hub.Offer {
 		offer.Tools = append(offer.Tools, tool)
 	}
 	return offer
+}
+
+// hasSchema reports whether a description has the inputSchema that every
+// revision asks for. There are clients that drop the whole list, those of all
+// other servers with it, over one tool without.
+func hasSchema(raw []byte) bool {
+	schema := wire.Lookup(raw, wire.Value(raw), "inputSchema")
+	if !schema.Exists() || raw[schema.Start] != '{' {
+		return false
+	}
+	kind := wire.Lookup(raw, schema, "type")
+	return kind.Exists() && wire.KeyIs(raw, kind, "object")
 }

@@ -11,10 +11,11 @@ import (
 
 // A bad tool costs its server that tool and no other.
 func TestAccept(t *testing.T) {
-	annotated := `{"name":"annotated","inputSchema":{"x-mcp-header":"P"}}`
+	annotated := `{"name":"annotated","inputSchema":{"type":"object","x-mcp-header":"P"}}`
 	raw := [][]byte{
-		[]byte(`{"name":"first"}`), []byte(annotated), []byte(`{"title":"nameless"}`), []byte(`7`),
-		[]byte(`{"name":"last"}`),
+		[]byte(`{"name":"first","inputSchema":{"type":"object"}}`), []byte(annotated), []byte(`{"title":"nameless"}`), []byte(`7`),
+		[]byte(`{"name":"bare"}`), []byte(`{"name":"loose","inputSchema":{"type":["object"]}}`),
+		[]byte(`{"name":"last","inputSchema":{"ty\u0070e":"object"}}`),
 	}
 	for kind, want := range map[hub.Kind][]string{
 		hub.KindStdio:   {"first", "annotated", "last"},
@@ -41,7 +42,7 @@ func TestAccept(t *testing.T) {
 		t.Errorf("no tools are %v", o.Tools)
 	}
 	var log record
-	long := `{"name":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"x-mcp-header":"P"}}`
+	long := `{"name":"` + strings.Repeat("x", 1<<20) + `","inputSchema":{"type":"object","x-mcp-header":"P"}}`
 	catalog.Accept(hub.Server{Key: "a", Kind: hub.KindHTTP}, [][]byte{[]byte(long)}, log.logger())
 	if n := log.text.Len(); n > 2000 {
 		t.Errorf("%d bytes in the log", n)

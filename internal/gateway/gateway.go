@@ -102,13 +102,18 @@ type Caller struct {
 	Era       protocol.Era
 	Session   *Session // legacy era only
 	Level     string   // modern era: the log level of this request, "" for none
+
+	// Mirrored returns the values of a header of the request, for callers that
+	// mirror arguments into headers; nil for others.
+	Mirrored func(header string) []string
 }
 
 // Answer is the response to one request: Raw with the edits made.
 type Answer struct {
 	Raw   []byte
 	Edits []wire.Edit
-	Code  int // of the JSON-RPC error; 0 for a success
+	Code  int  // of the JSON-RPC error; 0 for a success
+	Own   bool // nobody else refers to Raw: once sent, its buffer may be used again
 }
 
 // Out is the way of notifications to the caller of one request; it is done in
@@ -172,7 +177,7 @@ func (g *Gateway) list(c *Caller, m *wire.Message) (Answer, error) {
 
 func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
 	req := &call.Request{
-		Principal: c.Principal, Message: m, Level: c.Level,
+		Principal: c.Principal, Message: m, Level: c.Level, Mirrored: c.Mirrored,
 		Exchange: &exchange{caller: c, out: out},
 	}
 	if c.Session != nil {
@@ -197,7 +202,7 @@ func (g *Gateway) translate(c *Caller, m *wire.Message, res *call.Result) (Answe
 		return Answer{}, unanswerable()
 	}
 	return Answer{
-		Raw:   reply.Raw,
+		Raw: reply.Raw, Own: true,
 		Edits: protocol.ResultEdits(edits, reply, res.Era, c.Era, g.opt.ServerInfo),
 	}, nil
 }

@@ -33,7 +33,10 @@ func environ(parent []string, extra map[string]string, windows bool) []string {
 	for name, value := range extra {
 		chosen[fold(name)] = name + "=" + value
 	}
-	return slices.Sorted(maps.Values(chosen))
+	// Never nil, which to the system stands for all variables of this process.
+	env := slices.AppendSeq(make([]string, 0, len(chosen)), maps.Values(chosen))
+	slices.Sort(env)
+	return env
 }
 
 // inherited reports whether a child gets a variable of this process. A name

@@ -1,6 +1,8 @@
-// Package transport carries messages between this program and its peers, and
-// looks into them no further than their framing asks for.
+// Package transport carries messages between this program and its peers, as
+// bytes. It knows how each carrier frames a message and how it ends, and leaves
+// what a message says to others.
 //
-// Line-framed streams ([Lines]) serve child processes ([StartStdio]), servers
-// in this process ([Pipe]) and this program's own standard input and output.
+// Duplex streams are [Lines]: child processes ([StartStdio]), servers in this
+// process ([Pipe]), and this program's own standard input and output.
+// Streamable HTTP is a request and its answer at a time.
 package transport

@@ -314,7 +314,7 @@ func readBody(res *http.Response, limit int) ([]byte, error) {
 		return nil, &TooLargeError{Limit: limit}
 	}
 	if res.ContentLength >= 0 {
-		body := make([]byte, res.ContentLength)
+		body := buffer(int(res.ContentLength))
 		_, err := io.ReadFull(res.Body, body)
 		return body, err
 	}

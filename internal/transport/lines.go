@@ -148,7 +148,7 @@ func (l *Lines) readLine() ([]byte, error) {
 
 		if err != nil {
 			l.ended = final(err)
-			if l.ended != io.EOF {
+			if err != io.EOF {
 				return nil, nil // half a line that nobody will complete
 			}
 		}
@@ -302,7 +302,13 @@ func (l *Lines) Write(ctx context.Context, msg []byte) error {
 		l.recycle(w)
 		return notSent(context.Cause(ctx))
 	}
-	// The writer has it, and will give the result to nobody.
+	select {
+	case err := <-w.done:
+		l.recycle(w)
+		return err
+	default:
+		// The writer is at it, and its result will come too late.
+	}
 	return fmt.Errorf("write a message: %w", context.Cause(ctx))
 }
 

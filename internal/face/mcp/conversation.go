@@ -26,9 +26,6 @@ type conversation struct {
 // for initialize (2026-07-28, "Backward Compatibility").
 func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hub.Error) {
 	header := protocol.Revision(r.Header.Get(protocol.HeaderVersion))
-	if m.Kind == wire.Request && m.MethodName() == protocol.MethodInitialize {
-		return conversation{era: protocol.Legacy, opening: true}, nil
-	}
 	meta := m.Member("_meta")
 	named := wire.Span{}
 	if meta.Exists() {
@@ -37,6 +34,9 @@ func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hu
 	if header.Era() == protocol.Modern || m.Kind == wire.Request && named.Exists() {
 		c, e := modern(r, m, header, meta, named)
 		return conversation{era: protocol.Modern, caller: c}, e
+	}
+	if m.Kind == wire.Request && m.MethodName() == protocol.MethodInitialize {
+		return conversation{era: protocol.Legacy, opening: true}, nil
 	}
 	s, e := d.session(r)
 	if e != nil {
@@ -64,7 +64,7 @@ func (d *Door) session(r *http.Request) (*gateway.Session, *hub.Error) {
 // modern checks what every modern message carries, and that headers and body
 // say the same (2026-07-28, "Server Validation").
 func modern(r *http.Request, m *wire.Message, header protocol.Revision, meta, named wire.Span) (*gateway.Caller, *hub.Error) {
-	caller := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
+	caller := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern, Mirrored: r.Header.Values}
 	if m.Kind != wire.Request {
 		return caller, mirrored(r, m)
 	}

@@ -141,6 +141,9 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 	if r.Context().Err() == nil {
 		reply.Respond(protocol.HTTPStatus(conv.era, answer.Code), answer.Raw, answer.Edits...)
 	}
+	if answer.Own {
+		transport.Recycle(answer.Raw)
+	}
 }
 
 // get opens the stream of a legacy session. The modern era has none.

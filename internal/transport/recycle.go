@@ -1,0 +1,32 @@
+package transport
+
+import "sync"
+
+// Large messages are read into buffers that are used again: making and
+// clearing a fresh MiB for each costs more than checking and relaying it. The
+// collector empties the pool, so that nothing is kept once the rush is over.
+const (
+	recycleMin = 64 << 10
+	recycleMax = 16 << 20
+)
+
+var recycled sync.Pool
+
+// buffer returns n bytes, of any content.
+func buffer(n int) []byte {
+	if n >= recycleMin && n <= recycleMax {
+		if b, ok := recycled.Get().(*[]byte); ok && cap(*b) >= n {
+			return (*b)[:n]
+		}
+	}
+	return make([]byte, n)
+}
+
+// Recycle gives back the bytes of a message that nobody refers to any more. It
+// is never needed; who is not sure leaves the message to the collector.
+func Recycle(raw []byte) {
+	if n := cap(raw); n >= recycleMin && n <= recycleMax {
+		raw = raw[:0]
+		recycled.Put(&raw)
+	}
+}
