@@ -114,7 +114,9 @@ func TestTools(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var schema struct{ Properties map[string]struct{ Description string } }
+			var schema struct {
+				Properties map[string]struct{ Description string }
+			}
 			if err := json.Unmarshal(raw, &schema); err != nil {
 				t.Fatal(err)
 			}

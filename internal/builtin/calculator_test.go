@@ -106,7 +106,7 @@ func TestEvaluate(t *testing.T) {
 		{"asin(1)+acos(1)", "1.5707963267949", no},
 		{"pi", "3.14159265358979", no},
 		{"π", "3.14159265358979", no},
-		{"PI + E - pi - e", "0", no},
+		{"(PI - pi) + (E - e)", "0", no},
 		{"SQRT(9)", "3", yes},
 
 		{"（１＋２）×３÷４．５", "2", yes},
@@ -191,6 +191,7 @@ func TestEvaluateErrors(t *testing.T) {
 		{"5!", `unexpected "!", at character 2`},
 		{"50%", "the expression ends too early"},
 		{"7//2", `"//" is not known; for division without remainder write floor(a/b), at character 2`},
+		{"7 /*2*/ + 1", `unexpected "*", at character 4`},
 		{"7 /* 2", `unexpected "*", at character 4`},
 		{"1; 2", `unexpected ";", at character 2`},
 		{"1 == 1", `unexpected "=", at character 3`},

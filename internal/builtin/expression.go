@@ -80,6 +80,8 @@ func (x *expression) scan(text []rune) error {
 			n, err = x.name(at)
 		case c == '/' && at+1 < len(text) && text[at+1] == '/':
 			err = errorAt(at, `"//" is not known; for division without remainder write floor(a/b)`)
+		case c == '/' && at+1 < len(text) && text[at+1] == '*': // a comment to the parser
+			err = errorAt(at+1, "unexpected %q", "*")
 		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
 			text[at] = ' '
 		case !strings.ContainsRune("+-*/%^(),", c):

@@ -41,14 +41,22 @@ type HTTPOptions struct {
 // requests, and no other state. Safe for concurrent use.
 type HTTP struct {
 	opt    HTTPOptions
+	url    *url.URL
 	header http.Header
-	client *http.Client
-	pool   *http.Transport
-	tails  sync.WaitGroup // ends of answers still being read
+	client *http.Client    // follows redirects
+	pool   *http.Transport // under it; used alone for the usual answer, which is none
+	tails  sync.WaitGroup  // ends of answers still being read
+	closed context.Context // ends with Close
+	close  context.CancelFunc
 }
 
-// NewHTTP returns a client; Close drops its idle connections.
-func NewHTTP(opt HTTPOptions) *HTTP {
+// NewHTTP returns a client, which nothing is sent by yet. Close ends it. The
+// error is that of the URL.
+func NewHTTP(opt HTTPOptions) (*HTTP, error) {
+	endpoint, err := url.Parse(opt.URL)
+	if err != nil {
+		return nil, fmt.Errorf("read the URL: %w", plain(err))
+	}
 	if opt.Connect <= 0 {
 		opt.Connect = DefaultConnect
 	}
@@ -63,7 +71,6 @@ func NewHTTP(opt HTTPOptions) *HTTP {
 		header.Set(k, v)
 	}
 	header.Set("Accept", protocol.ContentJSON+", "+protocol.ContentEvents)
-	header.Set("Content-Type", protocol.ContentJSON)
 	dialer := &net.Dialer{Timeout: opt.Connect, KeepAlive: 30 * time.Second}
 	pool := &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -77,12 +84,15 @@ func NewHTTP(opt HTTPOptions) *HTTP {
 		WriteBufferSize:        16 << 10,
 		ReadBufferSize:         16 << 10,
 	}
-	return &HTTP{
+	h := &HTTP{
 		opt:    opt,
+		url:    endpoint,
 		header: header,
 		pool:   pool,
 		client: &http.Client{Transport: pool, CheckRedirect: sameHost},
 	}
+	h.closed, h.close = context.WithCancel(context.Background())
+	return h, nil
 }
 
 // sameHost follows a few redirects, but never to another host: the headers
@@ -94,9 +104,9 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Close waits for the ends of answers that are still being read, a second at
-// most, and drops idle connections. Requests under way go on.
+// Close ends the requests under way and drops all connections.
 func (h *HTTP) Close() {
+	h.close()
 	h.tails.Wait()
 	h.pool.CloseIdleConnections()
 }
@@ -131,45 +141,27 @@ type Stream struct {
 // provably never left, a [*StatusError], a [*ContentTypeError], a
 // [*TooLargeError], [ErrIdle], or that of the connection or of ctx.
 func (h *HTTP) Post(ctx context.Context, out *Outbound, on func(raw []byte) (more bool)) (Stream, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.opt.URL, bytes.NewReader(out.Body))
-	if err != nil {
-		cancel(nil)
-		return Stream{}, fmt.Errorf("%w: %w", ErrNotSent, err)
-	}
-	h.setHeader(req.Header, out)
-	return h.exchange(ctx, cancel, req, on)
+	return h.exchange(ctx, h.request(http.MethodPost, out), on)
 }
 
 // Listen opens the event stream of a legacy session and gives each of its
 // messages to on; lastID, if not empty, asks for what came after that event.
 // A server that has no such stream answers 405, a [*StatusError].
 func (h *HTTP) Listen(ctx context.Context, session string, rev protocol.Revision, lastID string, on func(raw []byte) (more bool)) (Stream, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.opt.URL, nil)
-	if err != nil {
-		cancel(nil)
-		return Stream{}, err
-	}
-	h.setHeader(req.Header, &Outbound{Session: session, Revision: rev})
-	req.Header.Del("Content-Type")
+	req := h.request(http.MethodGet, &Outbound{Session: session, Revision: rev})
 	req.Header.Set("Accept", protocol.ContentEvents)
 	if lastID != "" {
 		req.Header.Set(protocol.HeaderEventID, lastID)
 	}
-	return h.exchange(ctx, cancel, req, on)
+	return h.exchange(ctx, req, on)
 }
 
 // Delete ends a legacy session. A server may not allow it (405).
 func (h *HTTP) Delete(ctx context.Context, session string, rev protocol.Revision) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodDelete, h.opt.URL, nil)
+	req := h.request(http.MethodDelete, &Outbound{Session: session, Revision: rev})
+	res, err := h.send(req.WithContext(ctx))
 	if err != nil {
-		return err
-	}
-	h.setHeader(req.Header, &Outbound{Session: session, Revision: rev})
-	res, err := h.client.Do(req)
-	if err != nil {
-		return err
+		return plain(err)
 	}
 	defer drain(res.Body)
 	if res.StatusCode >= 300 {
@@ -178,9 +170,42 @@ func (h *HTTP) Delete(ctx context.Context, session string, rev protocol.Revision
 	return nil
 }
 
+// request builds what http.NewRequest would, with the URL parsed before.
+func (h *HTTP) request(method string, out *Outbound) *http.Request {
+	req := &http.Request{
+		Method: method, URL: h.url, Host: h.url.Host,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header, len(h.header)+4),
+	}
+	if method == http.MethodPost {
+		req.ContentLength = int64(len(out.Body))
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out.Body)), nil }
+		req.Body, _ = req.GetBody()
+	}
+	h.setHeader(req.Header, out)
+	return req
+}
+
+// send gets the answer's header. A redirect says that the request was not
+// taken; it is sent again to where it points, if that is the same host.
+func (h *HTTP) send(req *http.Request) (*http.Response, error) {
+	res, err := h.pool.RoundTrip(req)
+	if err != nil || res.StatusCode < 300 || res.StatusCode > 399 {
+		return res, err
+	}
+	drain(res.Body)
+	if req.GetBody != nil {
+		req.Body, _ = req.GetBody()
+	}
+	return h.client.Do(req)
+}
+
 func (h *HTTP) setHeader(to http.Header, out *Outbound) {
 	for k, v := range h.header {
 		to[k] = v
+	}
+	if out.Body != nil {
+		to["Content-Type"] = jsonType
 	}
 	if out.Session != "" {
 		to[protocol.HeaderSession] = []string{out.Session}
@@ -202,16 +227,18 @@ func (h *HTTP) setHeader(to http.Header, out *Outbound) {
 	}
 }
 
-// exchange sends the request and reads the answer. It ends ctx by cancel when
-// no more is to be read.
-func (h *HTTP) exchange(ctx context.Context, cancel context.CancelCauseFunc, req *http.Request, on func([]byte) bool) (Stream, error) {
+// exchange sends the request and reads the answer.
+func (h *HTTP) exchange(ctx context.Context, req *http.Request, on func([]byte) bool) (Stream, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	loose := context.AfterFunc(h.closed, func() { cancel(errStreamClosed) })
 	tail := false
 	defer func() {
 		if !tail {
+			loose()
 			cancel(nil)
 		}
 	}()
-	res, err := h.client.Do(req)
+	res, err := h.send(req.WithContext(ctx))
 	if err != nil {
 		if neverLeft(err) {
 			return Stream{}, fmt.Errorf("%w: %w", ErrNotSent, plain(err))
@@ -237,7 +264,8 @@ func (h *HTTP) exchange(ctx context.Context, cancel context.CancelCauseFunc, req
 		got.Ended = len(body) == 0 || on(body)
 		return got, nil
 	case strings.EqualFold(kind, protocol.ContentEvents):
-		tail, err = h.events(ctx, cancel, res.Body, &got, on)
+		end := func(cause error) { loose(); cancel(cause) }
+		tail, err = h.events(ctx, end, res.Body, &got, on)
 		return got, err
 	case res.StatusCode == http.StatusAccepted || res.ContentLength == 0:
 		drain(res.Body)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -43,8 +44,9 @@ type LinesOptions struct {
 	// for 64 MiB.
 	MaxLine int
 
-	// Junk, when set, is given each line that is no message, cut at 4 KiB. It
-	// runs within Read; the line is its to keep.
+	// Junk, when set, is given each line that is no message, without the white
+	// space around it and cut at 4 KiB. It runs within Read; the line is its to
+	// keep.
 	Junk func(line []byte)
 }
 
@@ -115,9 +117,9 @@ func (l *Lines) Read() ([]byte, error) {
 // At the end of the stream it sets l.ended.
 func (l *Lines) readLine() ([]byte, error) {
 	var (
-		kind = blankLine
-		line = gathered{blocks: &l.blocks}
-		over bool // the line is longer than allowed
+		kind   = blankLine
+		length int // from the first byte that is not blank
+		line   = gathered{blocks: &l.blocks}
 	)
 	defer line.release()
 	for {
@@ -129,23 +131,18 @@ func (l *Lines) readLine() ([]byte, error) {
 			piece = bytes.TrimLeft(piece, blanks)
 		}
 		kind = kind.after(piece)
-
-		more := err == bufio.ErrBufferFull
-		switch {
-		case over:
-		case kind == junkLine:
-			piece = piece[:min(len(piece), max(0, maxJunk-line.size))]
-		case line.size+len(piece) > l.opt.MaxLine:
-			over = true
+		length += len(piece)
+		tooLong := length > l.opt.MaxLine
+		if tooLong && kind == messageLine {
 			line.release()
+			piece = nil
+		} else if tooLong || kind == junkLine {
+			piece = piece[:min(len(piece), max(0, maxJunk-line.size))]
 		}
-		if more && !over {
+		if err == bufio.ErrBufferFull {
 			line.add(piece)
-		}
-		if more {
 			continue
 		}
-
 		if err != nil {
 			l.ended = final(err)
 			if err != io.EOF {
@@ -153,19 +150,24 @@ func (l *Lines) readLine() ([]byte, error) {
 			}
 		}
 		switch {
-		case over:
-			return nil, &TooLargeError{Limit: l.opt.MaxLine}
 		case kind == blankLine:
 			return nil, nil
-		case kind == messageLine:
-			return line.join(bytes.TrimRight(piece, blanks)), nil
+		case kind != messageLine:
+			l.skip(line.join(piece))
+			return nil, nil
+		case tooLong:
+			return nil, &TooLargeError{Limit: l.opt.MaxLine}
+		default:
+			return line.join(piece), nil
 		}
-		l.junked.Add(1)
-		if l.opt.Junk != nil {
-			shown := line.join(piece)
-			l.opt.Junk(shown[:min(len(shown), maxJunk)])
-		}
-		return nil, nil
+	}
+}
+
+// skip accounts for a line that is no message.
+func (l *Lines) skip(line []byte) {
+	l.junked.Add(1)
+	if l.opt.Junk != nil {
+		l.opt.Junk(line[:min(len(line), maxJunk)])
 	}
 }
 
@@ -232,8 +234,10 @@ func (g *gathered) add(piece []byte) {
 	}
 }
 
-// join returns what was gathered, followed by last, in new bytes.
+// join returns what was gathered and then last as one line in new bytes,
+// without the white space at its end.
 func (g *gathered) join(last []byte) []byte {
+	last = bytes.TrimRight(last, blanks)
 	size := g.size
 	if len(last) == 0 {
 		size = g.trimmed()
@@ -250,7 +254,7 @@ func (g *gathered) join(last []byte) []byte {
 // trimmed is the size of what was gathered without the white space at its end.
 func (g *gathered) trimmed() int {
 	size := g.size
-	for size > 0 && bytes.IndexByte([]byte(blanks), g.held[(size-1)/blockSize][(size-1)%blockSize]) >= 0 {
+	for size > 0 && strings.IndexByte(blanks, g.held[(size-1)/blockSize][(size-1)%blockSize]) >= 0 {
 		size--
 	}
 	return size

@@ -88,7 +88,11 @@ func (c *Conn) open() error {
 	s := c.opt.Server
 	switch s.Kind {
 	case hub.KindHTTP:
-		c.link = &httpLink{conn: c, http: transport.NewHTTP(transport.HTTPOptions{URL: s.URL, Header: s.Headers})}
+		client, err := transport.NewHTTP(transport.HTTPOptions{URL: s.URL, Header: s.Headers})
+		if err != nil {
+			return hub.E(message.ServerUnreachable, err, "url", "the server", "detail", "its URL cannot be read")
+		}
+		c.link = &httpLink{conn: c, http: client}
 	case hub.KindBuiltin:
 		near, farR, farW := transport.Pipe(transport.LinesOptions{})
 		ctx, cancel := context.WithCancel(c.ctx)

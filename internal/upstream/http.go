@@ -53,10 +53,6 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	if l.conn.ctx.Err() != nil {
 		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(l.conn.ctx, func() { cancel(context.Cause(l.conn.ctx)) })()
-
 	var reply wire.Message
 	var broken error
 	take := func(raw []byte) bool {
@@ -69,7 +65,7 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	for try := 0; err == nil && broken == nil && reply.Kind == wire.Invalid && got.LastID != "" && try < resumeTries; try++ {
 		// A legacy server may end a stream and have it resumed (2025-11-25,
 		// "Resumability and Redelivery").
-		if err = pause(ctx, max(got.Retry, resumeWait/10)); err == nil {
+		if err = l.pause(ctx, max(got.Retry, resumeWait/10)); err == nil {
 			last := got.LastID
 			if got, err = l.http.Listen(ctx, post.Session, post.Revision, last, take); got.LastID == "" {
 				got.LastID = last
@@ -185,7 +181,7 @@ func (l *httpLink) watch() {
 			if time.Since(began) > resumeLimit {
 				wait = resumeWait
 			}
-			if pause(l.conn.ctx, max(got.Retry, wait)) != nil {
+			if l.pause(l.conn.ctx, max(got.Retry, wait)) != nil {
 				return
 			}
 			wait = min(2*wait, resumeLimit)
@@ -235,8 +231,8 @@ func (l *httpLink) shut(ctx context.Context) {
 
 func (l *httpLink) state() Health { return Health{Stray: l.stray.Load()} }
 
-// pause waits, or returns the cause for which ctx ended.
-func pause(ctx context.Context, d time.Duration) error {
+// pause waits, or returns the cause for which ctx or the connection ended.
+func (l *httpLink) pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -244,5 +240,7 @@ func pause(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	case <-l.conn.ctx.Done():
+		return context.Cause(l.conn.ctx)
 	}
 }
