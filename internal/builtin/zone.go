@@ -95,10 +95,11 @@ func nearZones(name string) []string {
 	if len(name) > maxName {
 		return nil
 	}
-	if zones := commonZones(strings.ToLower(name)); zones != nil {
+	name = strings.ToLower(name)
+	if zones := commonZones(name[strings.LastIndexByte(name, '/')+1:]); zones != nil {
 		return zones
 	}
-	wanted := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(name))
+	wanted := strings.NewReplacer(" ", "_", "-", "_").Replace(name)
 	city := wanted[strings.LastIndexByte(wanted, '/')+1:]
 	type candidate struct {
 		zone  string

@@ -433,6 +433,15 @@ func (s *scanner) str(i int) (end int, escaped bool, fault *Error) {
 				break
 			}
 			i += 8
+			// One branch for 32 bytes of the long plain stretches that large
+			// strings consist of; short ones are not worth the try.
+			for ; len(raw)-i >= 32; i += 32 {
+				b := raw[i : i+32 : i+32]
+				if special(binary.LittleEndian.Uint64(b))|special(binary.LittleEndian.Uint64(b[8:]))|
+					special(binary.LittleEndian.Uint64(b[16:]))|special(binary.LittleEndian.Uint64(b[24:])) != 0 {
+					break
+				}
+			}
 		}
 		if i >= len(raw) {
 			break
