@@ -43,7 +43,7 @@ func functions() map[string]function {
 		"max":   {1, math.MaxInt, func(args []number) (number, error) { return slices.MaxFunc(args, number.compare), nil }},
 		"log":   {1, 2, logarithm},
 		"ln":    positive(math.Log),
-		"log10": positive(math.Log10),
+		"log10": unary(func(n number) (number, error) { return logarithm([]number{n, whole(10)}) }),
 		"exp":   unary(exponential),
 		"sin":   ofDouble(math.Sin),
 		"cos":   ofDouble(math.Cos),
@@ -78,8 +78,11 @@ func unary(of func(number) (number, error)) function {
 func ofDouble(of func(float64) float64) function {
 	return unary(func(n number) (number, error) {
 		f := n.float()
-		if math.IsInf(f, 0) {
+		switch {
+		case math.IsInf(f, 0):
 			return number{}, errors.New("the argument is too large")
+		case f == 0 && n.sign() != 0:
+			return number{}, errors.New("the argument is too close to zero")
 		}
 		return approx(of(f))
 	})
@@ -96,7 +99,9 @@ func positive(of func(float64) float64) function {
 	})
 }
 
-// logarithm has the base e, or the one of the second argument.
+// logarithm has the base e, or the one of the second argument. Whole powers of
+// the base are found exactly: floor(log10(1000)) is 3, though doubles give a
+// little less than 3.
 func logarithm(args []number) (number, error) {
 	ln := positive(math.Log)
 	n, err := ln.of(args[:1])
@@ -110,7 +115,17 @@ func logarithm(args []number) (number, error) {
 	if base.sign() == 0 {
 		return number{}, errors.New("the base must not be 1")
 	}
-	return n.divide(base)
+	log, err := n.divide(base)
+	if err != nil || args[0].rat == nil || args[1].rat == nil {
+		return log, err
+	}
+	nearest := math.Round(log.float())
+	if math.Abs(nearest) <= maxBits { // more is no exact number
+		if power := wholePower(args[1].rat, int64(nearest)); power != nil && power.Cmp(args[0].rat) == 0 {
+			return whole(int64(nearest)), nil
+		}
+	}
+	return log, nil
 }
 
 func exponential(n number) (number, error) {

@@ -39,6 +39,8 @@ type ReplyOptions struct {
 func NewReply(w http.ResponseWriter, opt ReplyOptions) *Reply {
 	p := &Reply{opt: opt, w: w, ctl: http.NewResponseController(w)}
 	if opt.Events && opt.Silence > 0 {
+		p.mu.Lock() // awake reads it
+		defer p.mu.Unlock()
 		p.beat = time.AfterFunc(opt.Silence, p.awake)
 	}
 	return p
