@@ -69,12 +69,17 @@ func mustOpen(t *testing.T, path string) *Dir {
 	if err != nil {
 		t.Fatal(err)
 	}
+	closeAtEnd(t, d)
+	return d
+}
+
+func closeAtEnd(t *testing.T, d *Dir) {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return d
 }
 
 func TestOpenMakesTheDirectory(t *testing.T) {
@@ -195,7 +200,7 @@ func TestOneWinner(t *testing.T) {
 	for i := range n {
 		if errs[i] == nil {
 			won++
-			defer dirs[i].Close()
+			closeAtEnd(t, dirs[i])
 			continue
 		}
 		if _, ok := errors.AsType[*LockedError](errs[i]); !ok {
@@ -247,7 +252,7 @@ func TestVersion(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d.Close()
+				closeAtEnd(t, d)
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -292,7 +297,7 @@ func TestRefusedPermissions(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				d.Close()
+				closeAtEnd(t, d)
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), "chmod go-w "+path) {
@@ -312,7 +317,7 @@ func TestNotADirectory(t *testing.T) {
 	}
 	for _, p := range []string{path, filepath.Join(path, "below")} {
 		if d, err := Open(p); err == nil {
-			d.Close()
+			closeAtEnd(t, d)
 			t.Errorf("Open(%q) succeeded", p)
 		}
 	}

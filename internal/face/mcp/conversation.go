@@ -150,7 +150,12 @@ func scanFault(err error) *hub.Error {
 	case wire.TooLarge:
 		return hub.E(message.MessageTooBig, err, "limit", bad.Error())
 	}
-	return hub.E(code, err, "detail", bad.Error())
+	detail := bad.Error()
+	for _, said := range []wire.Reason{wire.Malformed, wire.NotMessage} {
+		// The text that detail goes into begins with this already.
+		detail = strings.TrimLeft(strings.TrimPrefix(detail, said.String()), ": ")
+	}
+	return hub.E(code, err, "detail", detail)
 }
 
 // statusOf is the HTTP status of a refusal.
