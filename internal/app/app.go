@@ -42,6 +42,10 @@ type Options struct {
 	DataDir string // "" for the default of the system
 	Version string
 	Log     *slog.Logger
+
+	// Budget says how often servers are tried, and for how long; zero for the
+	// default.
+	Budget fleet.Budget
 }
 
 // App is one running hub.
@@ -108,6 +112,7 @@ func New(ctx context.Context, opt Options) (_ *App, err error) {
 	a.fleet = fleet.New(fleet.Options{
 		Servers: opt.Config.Servers, Dial: upstream.Dial, Serve: builtin.Serve, ClientInfo: info,
 		Bus: events, Log: a.log, Listed: a.listed, Known: a.known,
+		Budget: opt.Budget,
 	})
 	a.call = call.New(a.catalog, a.fleet, a.log)
 	a.gateway = gateway.New(gateway.Options{

@@ -17,14 +17,14 @@ type counter struct {
 	tries  int         // of a remote one, since it was last healthy
 }
 
-// next accounts for one end, at now, of an attempt or connection that had
-// lasted for some time, and returns how long to wait before the next attempt;
-// false if there is to be none.
-func (c *counter) next(now time.Time, lasted time.Duration, reason *hub.Error) (time.Duration, bool) {
+// next accounts for one end, at now, of a connection that had held for some
+// time, or none at all if the attempt failed. It returns how long to wait
+// before the next attempt; false if there is to be none.
+func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error) (time.Duration, bool) {
 	if hopeless(reason) {
 		return 0, false
 	}
-	if lasted >= c.budget.Healthy {
+	if held >= c.budget.Healthy {
 		c.ends, c.tries = nil, 0
 	}
 	if reason.Code == message.SessionLost {

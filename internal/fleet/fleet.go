@@ -107,7 +107,7 @@ func (f *Fleet) SetLevel(level string) {
 	}
 }
 
-// Budget says how often a server is tried again (design D9).
+// Budget says how often a server is tried, and for how long (design D9).
 type Budget struct {
 	// A local server, a process, is started again Pause after its end; at the
 	// Ends-th end within Window it is given up.
@@ -120,10 +120,12 @@ type Budget struct {
 	// Healthy is how long a connection must have held for the count to start
 	// anew.
 	Healthy time.Duration
-	// Spacing is the least time between attempts that calls bring about.
+	// Spacing is the least time between a failed attempt and the next one that
+	// a call brings about.
 	Spacing time.Duration
-	// List bounds asking a server for its tools.
-	List time.Duration
+	// Handshake bounds opening a connection, List asking for the tools. Zero
+	// stands for the default of [upstream.Dial] and of [DefaultBudget].
+	Handshake, List time.Duration
 }
 
 // DefaultBudget returns the budget of design D9: processes 5 s apart, the

@@ -36,11 +36,12 @@ type server struct {
 	since    time.Time
 	reason   *hub.Error
 	retry    time.Time
-	tries    int           // attempts to connect that have ended, well or badly
+	trying   bool          // an attempt to connect is under way
+	tries    int           // attempts that have ended, well or badly
 	changed  chan struct{} // closed and replaced with every change
 	tools    int
 	level    string
-	lastTry  time.Time
+	lastFail time.Time // of an attempt
 	lastSeen upstream.Health
 }
 
@@ -79,15 +80,13 @@ func (s *server) run(ctx context.Context) {
 	count := counter{budget: s.fleet.opt.Budget, local: s.def.Kind != hub.KindHTTP}
 	var era *protocol.Era
 	for ctx.Err() == nil {
-		began := time.Now()
 		conn, err := s.attempt(ctx, era)
-		s.mu.Lock()
-		s.tries++
-		s.mu.Unlock()
+		var held time.Duration
 		if err == nil {
-			e := conn.Era()
+			e, began := conn.Era(), time.Now()
 			era = &e
 			err = s.hold(ctx, conn)
+			held = time.Since(began)
 		} else {
 			era = nil // asked anew the next time
 		}
@@ -95,7 +94,7 @@ func (s *server) run(ctx context.Context) {
 			return
 		}
 		reason := hub.AsError(err)
-		wait, ok := count.next(time.Now(), time.Since(began), reason)
+		wait, ok := count.next(time.Now(), held, reason)
 		if !ok {
 			s.log.Error("the server is given up", "reason", reason)
 			s.become(hub.StateFailed, count.last(reason), time.Time{})
@@ -125,12 +124,21 @@ func (s *server) pause(ctx context.Context, wait time.Duration) {
 }
 
 // attempt connects and learns the tools.
-func (s *server) attempt(ctx context.Context, era *protocol.Era) (*upstream.Conn, error) {
+func (s *server) attempt(ctx context.Context, era *protocol.Era) (conn *upstream.Conn, err error) {
 	s.mu.Lock()
-	s.lastTry = time.Now()
+	s.trying = true
 	s.mu.Unlock()
-	conn, err := s.fleet.opt.Dial(ctx, upstream.Options{
-		Server: s.def, ClientInfo: s.fleet.opt.ClientInfo, Era: era,
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.trying = false
+		s.tries++
+		if err != nil {
+			s.lastFail = time.Now()
+		}
+	}()
+	conn, err = s.fleet.opt.Dial(ctx, upstream.Options{
+		Server: s.def, ClientInfo: s.fleet.opt.ClientInfo, Era: era, Handshake: s.fleet.opt.Budget.Handshake,
 		Serve: s.fleet.opt.Serve, Log: s.fleet.opt.Log,
 		ToolsChanged: func() {
 			select {
@@ -206,8 +214,8 @@ func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
 	began := -1
 	for {
 		s.mu.Lock()
-		state, reason, changed, tries := s.state, s.reason, s.changed, s.tries
-		fresh := time.Since(s.lastTry) < s.fleet.opt.Budget.Spacing
+		state, reason, changed, tries, trying := s.state, s.reason, s.changed, s.tries, s.trying
+		failed := time.Since(s.lastFail) < s.fleet.opt.Budget.Spacing
 		s.mu.Unlock()
 		if began < 0 {
 			began = tries
@@ -224,10 +232,15 @@ func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
 		case hub.StateStopping, hub.StateStopped:
 			return nil, hub.E(message.ShuttingDown, nil)
 		case hub.StateReconnecting:
-			if remote := s.def.Kind == hub.KindHTTP; tries > began || remote && fresh && reason != nil && reason.Code != message.SessionLost {
+			switch {
+			case tries > began:
 				return nil, s.down(reason)
+			case trying: // its outcome is waited for
+			case failed && s.def.Kind == hub.KindHTTP:
+				return nil, s.down(reason)
+			default:
+				s.poke()
 			}
-			s.poke()
 		case hub.StateIdle:
 			s.poke()
 		}

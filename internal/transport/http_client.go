@@ -43,8 +43,7 @@ type HTTP struct {
 	opt    HTTPOptions
 	url    *url.URL
 	header http.Header
-	client *http.Client    // follows redirects
-	pool   *http.Transport // under it; used alone for the usual answer, which is none
+	pool   *http.Transport // without an http.Client: its layers cost more than they do here
 	tails  sync.WaitGroup  // ends of answers still being read
 	closed context.Context // ends with Close
 	close  context.CancelFunc
@@ -89,19 +88,9 @@ func NewHTTP(opt HTTPOptions) (*HTTP, error) {
 		url:    endpoint,
 		header: header,
 		pool:   pool,
-		client: &http.Client{Transport: pool, CheckRedirect: sameHost},
 	}
 	h.closed, h.close = context.WithCancel(context.Background())
 	return h, nil
-}
-
-// sameHost follows a few redirects, but never to another host: the headers
-// hold this server's credentials.
-func sameHost(r *http.Request, via []*http.Request) error {
-	if r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme || len(via) > maxRedirects {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // Close ends the requests under way and drops all connections.
@@ -186,18 +175,38 @@ func (h *HTTP) request(method string, out *Outbound) *http.Request {
 	return req
 }
 
-// send gets the answer's header. A redirect says that the request was not
-// taken; it is sent again to where it points, if that is the same host.
+// send gets the answer's header, after a few redirects at most.
 func (h *HTTP) send(req *http.Request) (*http.Response, error) {
-	res, err := h.pool.RoundTrip(req)
-	if err != nil || res.StatusCode < 300 || res.StatusCode > 399 {
-		return res, err
+	for hop := 0; ; hop++ {
+		res, err := h.pool.RoundTrip(req)
+		if err != nil || hop == maxRedirects {
+			return res, err
+		}
+		to, ok := redirected(res)
+		if !ok {
+			return res, nil
+		}
+		drain(res.Body)
+		req = req.WithContext(req.Context()) // a copy: a transport may hold on to the first
+		req.URL, req.Host = to, to.Host
+		if req.GetBody != nil {
+			req.Body, _ = req.GetBody()
+		}
 	}
-	drain(res.Body)
-	if req.GetBody != nil {
-		req.Body, _ = req.GetBody()
+}
+
+// redirected returns where a request is to be sent instead, as it is. That is
+// only what 307 and 308 say (RFC 9110, section 15.4); with any other answer the
+// request may have been carried out. Another host is never gone to: the headers
+// hold this server's credentials.
+func redirected(res *http.Response) (*url.URL, bool) {
+	switch res.StatusCode {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		from := res.Request.URL
+		to, err := res.Location()
+		return to, err == nil && to.Scheme == from.Scheme && to.Host == from.Host
 	}
-	return h.client.Do(req)
+	return nil, false
 }
 
 func (h *HTTP) setHeader(to http.Header, out *Outbound) {

@@ -67,9 +67,13 @@ type Lines struct {
 	writes    sync.Pool // of *write
 
 	mu      sync.Mutex
-	arrived *sync.Cond // there is something in waiting, or fault was set
-	waiting []*write   // what the writer has not taken yet, in order
+	changed *sync.Cond // wakes the writer: there is work for it, or fault was set
+	waiting []*write   // what nobody has begun to write, in order
+	busy    bool       // somebody writes to out: the writer, or a caller to instant
 	fault   error      // why nothing can be written any more
+
+	instant *instant // nil if out cannot be written to without waiting
+	buf     []byte   // for whoever is busy
 }
 
 // NewLines makes a stream that reads from r and writes to w, and must be closed
@@ -83,8 +87,8 @@ func newLines(in *bufio.Reader, w io.WriteCloser, opt LinesOptions) *Lines {
 	if opt.MaxLine <= 0 {
 		opt.MaxLine = DefaultMaxMessage
 	}
-	l := &Lines{opt: opt, in: in, out: w}
-	l.arrived = sync.NewCond(&l.mu)
+	l := &Lines{opt: opt, in: in, out: w, instant: newInstant(w)}
+	l.changed = sync.NewCond(&l.mu)
 	go l.writeAll()
 	return l
 }
@@ -270,6 +274,7 @@ func (g *gathered) release() {
 // write is a message on its way out.
 type write struct {
 	msg  []byte
+	sent int        // how much of msg and its line end went out already
 	done chan error // takes the one result
 }
 
@@ -291,10 +296,9 @@ func (l *Lines) Write(ctx context.Context, msg []byte) error {
 	if !ok {
 		w = &write{done: make(chan error, 1)}
 	}
-	w.msg = wire.OneLine(msg)
-	if err := l.enqueue(w); err != nil {
-		l.recycle(w)
-		return notSent(err)
+	w.msg, w.sent = wire.OneLine(msg), 0
+	if l.enqueue(w) {
+		l.writeInstantly(w)
 	}
 	select {
 	case err := <-w.done:
@@ -316,24 +320,57 @@ func (l *Lines) Write(ctx context.Context, msg []byte) error {
 	return fmt.Errorf("write a message: %w", context.Cause(ctx))
 }
 
-func (l *Lines) enqueue(w *write) error {
+// enqueue leaves a message to the writer. It returns true if the caller is to
+// write it instantly instead: that saves two changes of goroutine, which cost
+// more than the write.
+func (l *Lines) enqueue(w *write) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fault != nil {
-		return l.fault
+		w.done <- notSent(l.fault)
+		return false
+	}
+	if l.instant != nil && !l.busy && len(l.waiting) == 0 && len(w.msg) < maxBatch {
+		l.busy = true
+		return true
 	}
 	// No bound is needed: each entry is a caller that waits.
 	l.waiting = append(l.waiting, w)
-	l.arrived.Signal()
-	return nil
+	l.changed.Signal()
+	return false
 }
 
-// withdraw takes back a message that the writer has not taken yet.
+// writeInstantly writes what the system takes without a wait, which is nearly
+// always all, and leaves the rest to the writer.
+func (l *Lines) writeInstantly(w *write) {
+	l.buf = append(append(l.buf[:0], w.msg...), '\n')
+	sent, err := l.instant.write(l.buf)
+	all := sent == len(l.buf)
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		err = l.fault // closed meanwhile: the writer is gone
+	}
+	switch {
+	case all:
+		w.done <- nil
+		err = nil
+	case err == nil:
+		w.sent = sent
+		l.waiting = slices.Insert(l.waiting, 0, w)
+	default:
+		w.done <- cutOff(sent, len(l.buf), err)
+	}
+	l.idle(err)
+}
+
+// withdraw takes back a message of which nothing was written.
 func (l *Lines) withdraw(w *write) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(l.waiting, w)
-	if i < 0 {
+	if i < 0 || w.sent > 0 {
 		return false
 	}
 	l.waiting = slices.Delete(l.waiting, i, i+1)
@@ -352,7 +389,12 @@ func (l *Lines) recycle(w *write) {
 // as the peer hangs up. Close may be called again and returns the same.
 func (l *Lines) Close() error {
 	l.closeOnce.Do(func() {
-		l.fail(errStreamClosed)
+		l.mu.Lock()
+		if l.fault == nil {
+			l.fault = errStreamClosed
+		}
+		l.changed.Signal()
+		l.mu.Unlock()
 		// A child's input is also closed by the end of the child.
 		if err := l.out.Close(); !errors.Is(err, os.ErrClosed) {
 			l.closeErr = err
@@ -361,33 +403,32 @@ func (l *Lines) Close() error {
 	return l.closeErr
 }
 
-// fail ends the writing; the first reason stays.
-func (l *Lines) fail(err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.fault == nil {
-		l.fault = err
+// idle ends the writing of whoever was busy; an error is the end of it all. It
+// must be called with mu held.
+func (l *Lines) idle(err error) {
+	l.busy = false
+	if err != nil && l.fault == nil {
+		l.fault = fmt.Errorf("write to the stream: %w", err)
 	}
-	l.arrived.Signal()
+	if l.fault != nil || len(l.waiting) > 0 {
+		l.changed.Signal()
+	}
 }
 
-// writeAll is the one goroutine that writes to l.out. Being alone, it can wait
-// for a peer that does not read while no caller has to.
+// writeAll is the goroutine that writes what cannot be written instantly. It
+// can wait for a peer that does not read, while no caller has to.
 func (l *Lines) writeAll() {
-	var (
-		batch []*write
-		buf   []byte
-	)
+	var batch []*write
 	for {
 		batch = l.take(batch[:0])
 		if len(batch) == 0 {
 			return
 		}
-		var err error
-		if buf, err = l.writeBatch(batch, buf[:0]); err != nil {
-			l.fail(fmt.Errorf("write to the stream: %w", err))
-		}
+		err := l.writeBatch(batch)
 		clear(batch)
+		l.mu.Lock()
+		l.idle(err)
+		l.mu.Unlock()
 	}
 }
 
@@ -396,12 +437,12 @@ func (l *Lines) writeAll() {
 func (l *Lines) take(batch []*write) []*write {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.waiting) == 0 && l.fault == nil {
-		l.arrived.Wait()
+	for l.fault == nil && (l.busy || len(l.waiting) == 0) {
+		l.changed.Wait()
 	}
 	if l.fault != nil {
 		for _, w := range l.waiting {
-			w.done <- notSent(l.fault)
+			w.done <- cutOff(w.sent, len(w.msg)+1, l.fault)
 		}
 		l.waiting = nil
 		return nil
@@ -415,45 +456,58 @@ func (l *Lines) take(batch []*write) []*write {
 		batch = append(batch, w)
 	}
 	l.waiting = slices.Delete(l.waiting, 0, len(batch))
+	l.busy = true
 	return batch
 }
 
-// writeBatch writes messages by way of buf, which it returns, and tells each
-// caller how its message fared.
-func (l *Lines) writeBatch(batch []*write, buf []byte) (_ []byte, err error) {
+// writeBatch writes messages and tells each caller how its message fared.
+func (l *Lines) writeBatch(batch []*write) error {
+	var (
+		sent = batch[0].sent // counts from the beginning of the first message
+		buf  = l.buf[:0]
+		err  error
+	)
 	// What does not fit into buf is written from where it is, all but its end:
 	// with that the line end needs no write of its own.
-	sent := 0
 	if first := batch[0].msg; len(first) >= maxBatch {
 		const last = 4 << 10
 		sent, err = l.out.Write(first[:len(first)-last])
-		buf = append(buf, first[len(first)-last:]...)
-		buf = append(buf, '\n')
+		buf = append(append(buf, first[len(first)-last:]...), '\n')
 	} else {
 		for _, w := range batch {
-			buf = append(buf, w.msg...)
-			buf = append(buf, '\n')
+			buf = append(append(buf, w.msg...), '\n')
 		}
 	}
+	l.buf = buf
 	if err == nil {
 		var n int
-		n, err = l.out.Write(buf)
+		n, err = l.out.Write(buf[batch[0].sent:])
 		sent += n
 	}
 	begin := 0
 	for _, w := range batch {
-		end := begin + len(w.msg) + 1
-		switch {
-		case err == nil || end <= sent:
+		size := len(w.msg) + 1
+		if err == nil {
 			w.done <- nil
-		case begin >= sent:
-			w.done <- notSent(err)
-		default:
-			w.done <- fmt.Errorf("write a message, of which %d of %d bytes went out: %w", sent-begin, end-begin, err)
+		} else {
+			w.done <- cutOff(sent-begin, size, err)
 		}
-		begin = end
+		begin += size
 	}
-	return buf, err
+	return err
+}
+
+// cutOff is the result for a message of which sent of size bytes went out when
+// the stream failed.
+func cutOff(sent, size int, err error) error {
+	switch {
+	case sent >= size:
+		return nil
+	case sent <= 0:
+		return notSent(err)
+	default:
+		return fmt.Errorf("write a message, of which %d of %d bytes went out: %w", sent, size, err)
+	}
 }
 
 func notSent(err error) error { return fmt.Errorf("%w: %w", ErrNotSent, err) }

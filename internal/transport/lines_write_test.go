@@ -297,6 +297,37 @@ func TestPeerDoesNotRead(t *testing.T) {
 	}
 }
 
+// A message that fits into the pipe in part goes out in two writes, by two
+// goroutines; nothing may get lost or mixed up in between.
+func TestPipeFills(t *testing.T) {
+	for _, size := range []int{100, 1000, 5000, 30_000, 60_000} {
+		a, b := pipes(t)
+		message := func(n int) string { return fmt.Sprintf(`{"n":%d,"fill":"%s"}`, n, strings.Repeat("x", size)) }
+		var want []string
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		var err error
+		for n := 0; err == nil; n++ {
+			if err = a.Write(ctx, []byte(message(n))); !errors.Is(err, ErrNotSent) {
+				want = append(want, message(n))
+			}
+		}
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		last := make(chan error, 1)
+		go func() { last <- a.Write(t.Context(), []byte(`{"last":1}`)) }()
+		for i, want := range append(want, `{"last":1}`) {
+			if msg, err := b.Read(); string(msg) != want || err != nil {
+				t.Fatalf("message %d of %d bytes: %.20q, %v, want %.20q", i, size, msg, err, want)
+			}
+		}
+		if err := <-last; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestPeerHangsUp(t *testing.T) {
 	aR, theirs, err := os.Pipe()
 	if err != nil {

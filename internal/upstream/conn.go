@@ -48,6 +48,9 @@ type Conn struct {
 	end  context.CancelCauseFunc
 	work sync.WaitGroup // goroutines of the connection
 	stop sync.Once
+
+	mu      sync.Mutex
+	closing bool // no more goroutines may start
 }
 
 // link is the shape of a transport: one duplex stream for all requests, or an
@@ -74,6 +77,7 @@ type outbound struct {
 	method string
 	name   string
 	params []transport.Param
+	own    bool // it is the hub's own, not a caller's
 }
 
 // Health is what there is to tell about a connection's transport.
@@ -110,10 +114,23 @@ func (c *Conn) Err() error {
 // than once. ctx bounds how long goodbyes may take, not the stopping itself.
 func (c *Conn) Close(ctx context.Context) {
 	c.stop.Do(func() {
+		c.mu.Lock()
+		c.closing = true
+		c.mu.Unlock()
 		c.end(context.Canceled)
 		c.link.shut(ctx)
 	})
 	c.work.Wait()
+}
+
+// aside runs f on a goroutine of the connection, which Close waits for; not at
+// all once the connection is being closed.
+func (c *Conn) aside(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closing {
+		c.work.Go(f)
+	}
 }
 
 // fail ends the connection because of err. Close is still to be called.

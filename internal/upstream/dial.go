@@ -152,10 +152,17 @@ func (c *Conn) spawn() error {
 	}
 	d.start()
 	c.link = d
-	// An exit is noticed even if a grandchild keeps the pipes open.
+	// The end of its output tells of the end of a process, once all is read
+	// that it wrote before. Who holds the output open after that is no part of
+	// the server.
 	c.work.Go(func() {
 		select {
 		case <-p.Done():
+		case <-c.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(exitDelay):
 			c.fail(exited(s.Command, p))
 		case <-c.ctx.Done():
 		}
@@ -256,11 +263,18 @@ func (c *Conn) discover(ctx context.Context) error {
 	return nil
 }
 
+// subscription is the request for news of a modern server (2026-07-28,
+// "Subscriptions").
+func (c *Conn) subscription() []byte {
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`,
+		c.next.Add(1), protocol.MethodListen, c.leg.Params([]byte(`"notifications":{"toolsListChanged":true}`)))
+}
+
 // own sends a request of the hub's own and returns the response.
 func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Message, error) {
 	id := c.next.Add(1)
 	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, id, method, params)
-	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method}, c.unasked)
+	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method, own: true}, c.unasked)
 	if err != nil {
 		return m, err
 	}

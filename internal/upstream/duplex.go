@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/transport"
@@ -102,18 +103,23 @@ func (d *duplex) sort(line []byte) {
 	}
 }
 
-// only returns the inbox of the one request under way; nil if there is none or
+// only returns the inbox of the one call under way; nil if there is none or
 // more than one, since then nobody can tell whose a message is (design D3).
+// Requests of the hub's own are not calls: nobody hears what they bring.
 func (d *duplex) only() *inbox {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.flights) != 1 {
-		return nil
-	}
+	var one *inbox
 	for _, box := range d.flights {
-		return box
+		if box.own {
+			continue
+		}
+		if one != nil {
+			return nil
+		}
+		one = box
 	}
-	return nil
+	return one
 }
 
 func (d *duplex) find(id []byte) *inbox {
@@ -148,7 +154,7 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 	if d.conn.ctx.Err() != nil {
 		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(d.conn.ctx))
 	}
-	box := newInbox()
+	box := newInbox(out.own)
 	d.mu.Lock()
 	d.flights[out.id] = box
 	d.mu.Unlock()
@@ -159,34 +165,56 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 	}()
 
 	if err := d.stream.Write(ctx, wire.OneLine(out.raw)); err != nil {
-		if ctx.Err() != nil && !errors.Is(err, transport.ErrNotSent) {
+		if ctx.Err() == nil {
+			return wire.Message{}, d.broken(ctx, err)
+		}
+		if !errors.Is(err, transport.ErrNotSent) {
 			d.cancel(ctx, out)
 		}
 		return wire.Message{}, err
 	}
-	for {
+	for ended := false; ; {
 		select {
 		case <-box.ready:
-			for {
-				m, err, ok := box.get()
-				if err != nil {
-					return wire.Message{}, err
-				}
-				if !ok {
-					break
-				}
-				if m.Kind == wire.Response || m.Kind == wire.Failure {
-					return m, nil
-				}
-				on(&m)
-			}
 		case <-ctx.Done():
 			d.cancel(ctx, out)
 			return wire.Message{}, context.Cause(ctx)
 		case <-d.conn.ctx.Done():
+			ended = true // what came before the end still counts
+		}
+		for {
+			m, err, ok := box.get()
+			if err != nil {
+				return wire.Message{}, err
+			}
+			if !ok {
+				break
+			}
+			if m.Kind == wire.Response || m.Kind == wire.Failure {
+				return m, nil
+			}
+			on(&m)
+		}
+		if ended {
 			return wire.Message{}, context.Cause(d.conn.ctx)
 		}
 	}
+}
+
+// broken is for a stream that cannot be written to any more: it ends the
+// connection, and adds to the error of the write why it came to that. A process
+// that has ended is known to have a moment after its pipe has broken.
+func (d *duplex) broken(ctx context.Context, err error) error {
+	t := time.NewTimer(exitDelay)
+	defer t.Stop()
+	select {
+	case <-d.conn.ctx.Done():
+	case <-t.C:
+		d.conn.fail(errClosed)
+	case <-ctx.Done():
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, context.Cause(d.conn.ctx))
 }
 
 // cancel tells the server, beside the way of the call, that nobody waits for
@@ -197,15 +225,20 @@ func (d *duplex) cancel(ctx context.Context, out *outbound) {
 		return
 	}
 	reason := cancelReason(ctx)
-	d.conn.work.Go(func() { d.conn.send(d.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+	d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
 }
 
 func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {
 	return d.stream.Write(ctx, wire.OneLine(raw))
 }
 
-// watch has nothing to start: news comes on the same stream.
-func (d *duplex) watch() {}
+// watch asks a modern server for its news, which come on the same stream. A
+// legacy one sends them unasked.
+func (d *duplex) watch() {
+	if d.conn.Era() == protocol.Modern && d.conn.hello.Capabilities.ToolsListChanged {
+		d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.MethodListen, d.conn.subscription()) })
+	}
+}
 
 func (d *duplex) shut(ctx context.Context) { d.close(ctx) }
 
@@ -220,6 +253,7 @@ func (d *duplex) state() Health {
 // caller who does not read costs a bounded amount of memory; a response is
 // always kept.
 type inbox struct {
+	own   bool          // of a request of the hub's own
 	ready chan struct{} // has a token when there may be something new
 	mu    sync.Mutex
 	items []wire.Message
@@ -228,7 +262,7 @@ type inbox struct {
 
 const inboxLimit = 10_000
 
-func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
+func newInbox(own bool) *inbox { return &inbox{own: own, ready: make(chan struct{}, 1)} }
 
 func (b *inbox) put(m wire.Message, err error) {
 	b.mu.Lock()

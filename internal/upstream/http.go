@@ -141,7 +141,7 @@ func (l *httpLink) cancel(ctx context.Context, out *outbound) {
 		return
 	}
 	reason := cancelReason(ctx)
-	l.conn.work.Go(func() { l.conn.send(l.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+	l.conn.aside(func() { l.conn.send(l.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
 }
 
 func (l *httpLink) notify(ctx context.Context, method string, raw []byte) error {
@@ -197,11 +197,7 @@ func (l *httpLink) listen(last string) (transport.Stream, error) {
 }
 
 func (l *httpLink) subscribe(string) (transport.Stream, error) {
-	raw := append([]byte(`{"jsonrpc":"2.0","id":`), strconv.FormatUint(l.conn.next.Add(1), 10)...)
-	raw = append(raw, `,"method":"`+protocol.MethodListen+`","params":`...)
-	raw = append(raw, l.conn.leg.Params([]byte(`"notifications":{"toolsListChanged":true}`))...)
-	raw = append(raw, '}')
-	return l.http.Post(l.conn.ctx, l.outbound(raw, protocol.MethodListen, "", nil), l.news)
+	return l.http.Post(l.conn.ctx, l.outbound(l.conn.subscription(), protocol.MethodListen, "", nil), l.news)
 }
 
 func (l *httpLink) news(raw []byte) bool {
