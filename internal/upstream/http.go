@@ -111,9 +111,9 @@ func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wir
 
 // refused makes sense of an answer that is no success. A JSON-RPC error for
 // this very request is an answer like any other. That a session is not known
-// is said with 404 (2025-11-25, "Session Management"); servers that say 400
-// and give no id have refused the request as well without looking at it, and
-// a fresh session is worth one more try.
+// is said with 404 (2025-11-25, "Session Management"). Many servers say 400
+// instead, with an error that has no id: in JSON-RPC that is one for a request
+// which was not even read (section 5), so that it may be sent again as well.
 func (l *httpLink) refused(out *outbound, session string, err error) (wire.Message, error) {
 	bad, ok := errors.AsType[*transport.StatusError](err)
 	if !ok {
@@ -123,10 +123,12 @@ func (l *httpLink) refused(out *outbound, session string, err error) (wire.Messa
 		return wire.Message{}, err
 	}
 	m, isMessage := bad.Message()
-	if isMessage && string(m.ID.Of(m.Raw)) == strconv.FormatUint(out.id, 10) && (session == "" || bad.Status != http.StatusNotFound) {
+	id := string(m.ID.Of(m.Raw))
+	if isMessage && id == strconv.FormatUint(out.id, 10) && (session == "" || bad.Status != http.StatusNotFound) {
 		return m, nil
 	}
-	if session != "" && (bad.Status == http.StatusNotFound || bad.Status == http.StatusBadRequest) {
+	unread := bad.Status == http.StatusBadRequest && isMessage && (id == "" || id == "null")
+	if session != "" && (bad.Status == http.StatusNotFound || unread) {
 		lost := fmt.Errorf("%w: %w", transport.ErrNotSent, hub.E(message.SessionLost, err))
 		l.conn.fail(lost)
 		return wire.Message{}, lost

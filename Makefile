@@ -1,0 +1,64 @@
+# The commands of the project. Each is a plain command line that can also be
+# typed; what has to be installed for them is in test/setup.
+
+GO      ?= go
+BIN     := bin/toolcrib
+CACHE   := $(CURDIR)/.cache
+VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+# What other places can be set by without a surprise here.
+unexport GOFLAGS GOOS GOARCH
+export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
+export PATH := $(CACHE)/bin:$(PATH)
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test setup check cross lint fmt fuzz bench clean
+
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## build and serve, with what ARGS says ("make run ARGS='--config servers.json'")
+	$(BIN) serve $(ARGS)
+
+build: ## build bin/toolcrib
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/toolcrib
+
+# The stages of the whole check, in this order also under make -j.
+test: check cross ## the whole check; ends with the test runner's summary
+	gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 10m ./...
+
+setup: ## install and build what the check needs and is missing
+	@test/setup/system.sh
+	@test/setup/tools.sh
+	@test/setup/npm.sh
+
+check: lint ## format, vet, linters, tidiness of go.mod
+	@echo '--- go.mod and go.sum are tidy'
+	@$(GO) mod tidy -diff
+	@cd tools && $(GO) mod tidy -diff
+
+lint: setup ## gofumpt, go vet and golangci-lint
+	@echo '--- gofumpt'
+	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofumpt -l) && \
+		if [ -n "$$files" ]; then echo 'not formatted (run "make fmt"):'; echo "$$files"; exit 1; fi
+	@echo '--- go vet'
+	@$(GO) vet ./...
+	@echo '--- golangci-lint'
+	@golangci-lint run ./...
+
+cross: check
+	@echo '--- go vet for windows/amd64 and darwin/arm64'
+	@CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) vet ./...
+	@CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+
+fmt: setup ## format all Go files
+	git ls-files -co --exclude-standard '*.go' | xargs gofumpt -w
+
+fuzz: ## run each fuzz target for 30 s (FUZZTIME=...)
+	@test/setup/fuzz.sh "$${FUZZTIME:-30s}"
+
+bench: build ## measure against the goals, with what ARGS says ("make bench ARGS='-quick -only a'")
+	$(GO) run ./test/bench $(ARGS)
+
+clean: ## remove all that was built or installed here
+	rm -rf bin $(CACHE) test/npm/node_modules
