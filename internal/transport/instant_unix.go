@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"errors"
 	"io"
 	"os"
 	"syscall"
@@ -35,7 +36,7 @@ func newInstant(w io.Writer) *instant {
 	i.try = func(fd uintptr) bool {
 		for {
 			i.sent, i.err = syscall.Write(int(fd), i.buf)
-			if i.err != syscall.EINTR {
+			if !errors.Is(i.err, syscall.EINTR) {
 				return true // also when the pipe is full: do not wait
 			}
 		}
@@ -49,7 +50,7 @@ func (i *instant) write(b []byte) (int, error) {
 	if err := i.conn.Write(i.try); err != nil {
 		return 0, err
 	}
-	if i.err == syscall.EAGAIN {
+	if errors.Is(i.err, syscall.EAGAIN) {
 		return 0, nil
 	}
 	return max(0, i.sent), os.NewSyscallError("write", i.err)

@@ -143,7 +143,7 @@ func (l *Lines) readLine() ([]byte, error) {
 		} else if tooLong || kind == junkLine {
 			piece = piece[:min(len(piece), max(0, maxJunk-line.size))]
 		}
-		if err == bufio.ErrBufferFull {
+		if errors.Is(err, bufio.ErrBufferFull) {
 			line.add(piece)
 			continue
 		}
@@ -178,7 +178,7 @@ func (l *Lines) skip(line []byte) {
 // final is what the reader of a stream learns from the error that ended it.
 // A stream that this side has closed has just ended.
 func final(err error) error {
-	if err == io.EOF || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
+	if errors.Is(err, io.EOF) || errors.Is(err, os.ErrClosed) || errors.Is(err, io.ErrClosedPipe) {
 		return io.EOF
 	}
 	return fmt.Errorf("read the stream: %w", err)

@@ -180,8 +180,7 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, cuts []byte) {
 		const limit = 48
 		var want, wantJunk []string
-		lines := bytes.Split(data, []byte("\n"))
-		for _, line := range lines {
+		for line := range bytes.SplitSeq(data, []byte("\n")) {
 			line = bytes.TrimLeft(line, " \t\r")
 			inside := ""
 			if len(line) > 0 {

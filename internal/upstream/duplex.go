@@ -164,7 +164,7 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 		d.mu.Unlock()
 	}()
 
-	if err := d.stream.Write(ctx, wire.OneLine(out.raw)); err != nil {
+	if err := d.stream.Write(ctx, out.raw); err != nil {
 		if ctx.Err() == nil {
 			return wire.Message{}, d.broken(ctx, err)
 		}
@@ -229,7 +229,7 @@ func (d *duplex) cancel(ctx context.Context, out *outbound) {
 }
 
 func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {
-	return d.stream.Write(ctx, wire.OneLine(raw))
+	return d.stream.Write(ctx, raw)
 }
 
 // watch asks a modern server for its news, which come on the same stream. A

@@ -90,4 +90,3 @@ func TestEraIsAGuess(t *testing.T) {
 		t.Errorf("found %s", c.Era())
 	}
 }
-

@@ -146,11 +146,9 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 	}
 }
 
-// get opens the stream of a legacy session. The modern era has none.
+// get opens the stream of a legacy session.
 func (d *Door) get(w http.ResponseWriter, r *http.Request) {
-	if protocol.Revision(r.Header.Get(protocol.HeaderVersion)).Era() == protocol.Modern {
-		w.Header().Set("Allow", "POST")
-		Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", "GET"))
+	if refuseModern(w, r) {
 		return
 	}
 	accept := accepted(r.Header["Accept"])
@@ -171,7 +169,22 @@ func (d *Door) get(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuseModern refuses what the modern era, which has no sessions, has no use
+// for. It reports whether it did.
+func refuseModern(w http.ResponseWriter, r *http.Request) bool {
+	if protocol.Revision(r.Header.Get(protocol.HeaderVersion)).Era() != protocol.Modern {
+		return false
+	}
+	w.Header().Set("Allow", http.MethodPost)
+	Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", r.Method))
+	return true
+}
+
+// delete ends a legacy session.
 func (d *Door) delete(w http.ResponseWriter, r *http.Request) {
+	if refuseModern(w, r) {
+		return
+	}
 	s, e := d.session(r)
 	if e != nil {
 		Refuse(w, statusOf(e), e)
