@@ -22,6 +22,18 @@ func buffer(n int) []byte {
 	return make([]byte, n)
 }
 
+// grow returns b with room for n more bytes. Large ones grow from one recycled
+// buffer into the next.
+func grow(b []byte, n int) []byte {
+	if len(b)+n <= cap(b) || 2*cap(b) < recycleMin {
+		return b // append grows small ones well
+	}
+	next := buffer(max(2*cap(b), len(b)+n))[:len(b)]
+	copy(next, b)
+	Recycle(b)
+	return next
+}
+
 // Recycle gives back the bytes of a message that nobody refers to any more. It
 // is never needed; who is not sure leaves the message to the collector.
 func Recycle(raw []byte) {

@@ -26,7 +26,7 @@ type EventReader struct {
 	cr    bool // the last line ended in CR: a LF may belong to it
 }
 
-var eventReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 4<<10) }}
+var eventReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
 
 // NewEventReader returns a reader of the stream r. The data of one event may
 // have up to limit bytes. Release gives its buffer back.
@@ -109,6 +109,7 @@ func (r *EventReader) line(e *Event, more bool) (field, value string, blank bool
 		if *to == nil && end {
 			*to = make([]byte, 0, len(piece))
 		}
+		*to = grow(*to, len(piece))
 		*to = append(*to, piece...)
 	}
 	return field, string(text), false, nil
