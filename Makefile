@@ -4,12 +4,14 @@
 GO      ?= go
 BIN     := bin/toolcrib
 CACHE   := $(CURDIR)/.cache
+TOOLS   := $(CACHE)/bin
+SOURCES := cmd internal test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
-# What other places can be set by without a surprise here.
-unexport GOFLAGS GOOS GOARCH
+# The same flags for every go command below, also those that tests run.
+# The version is stamped by -X, so that a build also works without git.
+export GOFLAGS := -buildvcs=false
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
-export PATH := $(CACHE)/bin:$(PATH)
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test setup check cross lint fmt fuzz bench clean
@@ -25,7 +27,7 @@ build: ## build bin/toolcrib
 
 # The stages of the whole check, in this order also under make -j.
 test: check cross ## the whole check; ends with the test runner's summary
-	gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 10m ./...
+	$(TOOLS)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 10m ./...
 
 setup: ## install and build what the check needs and is missing
 	@test/setup/system.sh
@@ -39,12 +41,12 @@ check: lint ## format, vet, linters, tidiness of go.mod
 
 lint: setup ## gofumpt, go vet and golangci-lint
 	@echo '--- gofumpt'
-	@files=$$(git ls-files -co --exclude-standard '*.go' | xargs gofumpt -l) && \
+	@files=$$($(TOOLS)/gofumpt -l $(SOURCES)) || exit 1; \
 		if [ -n "$$files" ]; then echo 'not formatted (run "make fmt"):'; echo "$$files"; exit 1; fi
 	@echo '--- go vet'
 	@$(GO) vet ./...
 	@echo '--- golangci-lint'
-	@golangci-lint run ./...
+	@$(TOOLS)/golangci-lint run ./...
 
 cross: check
 	@echo '--- go vet for windows/amd64 and darwin/arm64'
@@ -52,7 +54,7 @@ cross: check
 	@CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 
 fmt: setup ## format all Go files
-	git ls-files -co --exclude-standard '*.go' | xargs gofumpt -w
+	$(TOOLS)/gofumpt -w $(SOURCES)
 
 fuzz: ## run each fuzz target for 30 s (FUZZTIME=...)
 	@test/setup/fuzz.sh "$${FUZZTIME:-30s}"

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -230,9 +231,9 @@ func (a *App) Failed() <-chan error { return a.failed }
 func (a *App) Stop(ctx context.Context) error {
 	a.once.Do(func() {
 		ctx := context.WithoutCancel(ctx)
-		for i := len(a.steps) - 1; i >= 0; i-- {
-			if err := a.steps[i].undo(ctx); err != nil {
-				a.stopErr = errors.Join(a.stopErr, fmt.Errorf("stop %s: %w", a.steps[i].name, err))
+		for _, s := range slices.Backward(a.steps) {
+			if err := s.undo(ctx); err != nil {
+				a.stopErr = errors.Join(a.stopErr, fmt.Errorf("stop %s: %w", s.name, err))
 			}
 		}
 	})

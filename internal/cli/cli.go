@@ -147,7 +147,7 @@ func (s *serve) load(log *slog.Logger) (*config.Config, error) {
 	}
 	cfg, warnings, err := config.Load(s.Config, app.Builtins())
 	for _, w := range warnings {
-		log.Warn(w.String())
+		log.Warn("configuration", "warning", w.String())
 	}
 	return cfg, err
 }

@@ -368,17 +368,23 @@ func TestUnknown(t *testing.T) {
 		params string
 		code   int
 	}{
-		{legacy, "no/such", `{}`, protocol.CodeMethodUnknown}, {modern, "no/such", `{}`, protocol.CodeMethodUnknown},
-		{modern, "ping", `{}`, protocol.CodeMethodUnknown}, {legacy, "server/discover", `{}`, protocol.CodeMethodUnknown},
+		{legacy, "no/such", `{}`, protocol.CodeMethodUnknown},
+		{modern, "no/such", `{}`, protocol.CodeMethodUnknown},
+		{modern, "ping", `{}`, protocol.CodeMethodUnknown},
+		{legacy, "server/discover", `{}`, protocol.CodeMethodUnknown},
 		{modern, "logging/setLevel", `{"level":"info"}`, protocol.CodeMethodUnknown},
 		{legacy, "notifications/initialized", `{}`, protocol.CodeMethodUnknown},
 		{legacy, "tools/call", `{"name":"nobody__x"}`, protocol.CodeInvalidParams},
-		{legacy, "tools/call", `{"name":1}`, protocol.CodeInvalidParams}, {legacy, "tools/call", `{}`, protocol.CodeInvalidParams},
+		{legacy, "tools/call", `{"name":1}`, protocol.CodeInvalidParams},
+		{legacy, "tools/call", `{}`, protocol.CodeInvalidParams},
 		{legacy, "tools/call", `{"name":"s__t","arguments":[]}`, protocol.CodeInvalidParams},
-		{legacy, "tools/call", `[]`, protocol.CodeInvalidParams}, {legacy, "tools/list", `{"_meta":1}`, protocol.CodeInvalidParams},
-		{legacy, "tools/list", `{"cursor":1}`, protocol.CodeInvalidParams}, {legacy, "tools/list", `{"cursor":"forged"}`, protocol.CodeInvalidParams},
+		{legacy, "tools/call", `[]`, protocol.CodeInvalidParams},
+		{legacy, "tools/list", `{"_meta":1}`, protocol.CodeInvalidParams},
+		{legacy, "tools/list", `{"cursor":1}`, protocol.CodeInvalidParams},
+		{legacy, "tools/list", `{"cursor":"forged"}`, protocol.CodeInvalidParams},
 		{legacy, "logging/setLevel", `{"level":"loud"}`, protocol.CodeInvalidParams},
-		{legacy, "tools/list", `{"cursor":null}`, 0}, {legacy, "ping", `{}`, 0},
+		{legacy, "tools/list", `{"cursor":null}`, 0},
+		{legacy, "ping", `{}`, 0},
 	} {
 		if a := h.Request(t.Context(), tt.c, msg(t, `{"jsonrpc":"2.0","id":1,"method":%q,"params":%s}`, tt.method, tt.params), &ear{}); a.Code != tt.code {
 			t.Errorf("%s %s, %s: %s", tt.c.Era, tt.method, tt.params, text(a))

@@ -78,13 +78,23 @@ func TestGuard(t *testing.T) {
 		host, origin string
 		want         message.Code
 	}{
-		{"", "", ""}, {"localhost:1234", "", ""}, {"127.0.0.1", "", ""}, {"[::1]:80", "", ""},
-		{"evil.example", "", message.HostRefused}, {"evil.example:8080", "", message.HostRefused},
-		{"127.0.0.1.evil.example", "", message.HostRefused}, {"localhost.evil.example:80", "", message.HostRefused},
-		{"", "http://localhost:3000", ""}, {"", "http://127.0.0.1", ""}, {"", "https://[::1]:9", ""},
-		{"", "http://evil.example", message.OriginRefused}, {"", "null", message.OriginRefused},
-		{"", "http://localhost.evil.example", message.OriginRefused}, {"", "file://", message.OriginRefused},
-		{"", "http://localhost@evil.example", message.OriginRefused}, {"", "chrome-extension://abc", message.OriginRefused},
+		{"", "", ""},
+		{"localhost:1234", "", ""},
+		{"127.0.0.1", "", ""},
+		{"[::1]:80", "", ""},
+		{"evil.example", "", message.HostRefused},
+		{"evil.example:8080", "", message.HostRefused},
+		{"127.0.0.1.evil.example", "", message.HostRefused},
+		{"localhost.evil.example:80", "", message.HostRefused},
+		{"", "http://localhost:3000", ""},
+		{"", "http://127.0.0.1", ""},
+		{"", "https://[::1]:9", ""},
+		{"", "http://evil.example", message.OriginRefused},
+		{"", "null", message.OriginRefused},
+		{"", "http://localhost.evil.example", message.OriginRefused},
+		{"", "file://", message.OriginRefused},
+		{"", "http://localhost@evil.example", message.OriginRefused},
+		{"", "chrome-extension://abc", message.OriginRefused},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/", nil)
 		if err != nil {

@@ -15,9 +15,9 @@ type Error struct {
 	Err  error
 }
 
-// Errorf-like constructors invite texts outside the catalogue, so there is
-// only this one: E returns an error with the code, the cause (which may be
-// nil) and pairs of name and value for the text.
+// E returns an error with the code, the cause (which may be nil) and pairs of
+// name and value for the text. There is no constructor that takes a text: all
+// texts are in the catalogue.
 func E(code message.Code, cause error, pairs ...string) *Error {
 	e := &Error{Code: code, Err: cause}
 	if len(pairs) > 0 {

@@ -71,8 +71,15 @@ func TestHeaderMatches(t *testing.T) {
 		header, raw string
 		want        bool
 	}{
-		{"42.0", "42", true}, {"42", "42.0", true}, {"43", "42", false}, {"x", "42", false},
-		{"true", "true", true}, {"TRUE", "true", false}, {"a", `"a"`, true}, {"42", `"42"`, true}, {"42.0", `"42"`, false},
+		{"42.0", "42", true},
+		{"42", "42.0", true},
+		{"43", "42", false},
+		{"x", "42", false},
+		{"true", "true", true},
+		{"TRUE", "true", false},
+		{"a", `"a"`, true},
+		{"42", `"42"`, true},
+		{"42.0", `"42"`, false},
 	} {
 		if got := protocol.HeaderMatches(tt.header, []byte(tt.raw), wire.Value([]byte(tt.raw))); got != tt.want {
 			t.Errorf("HeaderMatches(%q, %s) = %v", tt.header, tt.raw, got)

@@ -22,9 +22,15 @@ func TestLookupMethod(t *testing.T) {
 		method         string
 		legacy, modern bool
 	}{
-		{"initialize", true, false}, {"ping", true, false}, {"logging/setLevel", true, false},
-		{"server/discover", false, true}, {"subscriptions/listen", false, true},
-		{"tools/list", true, true}, {"tools/call", true, true}, {"tools/Call", false, false}, {"tasks/get", false, false},
+		{"initialize", true, false},
+		{"ping", true, false},
+		{"logging/setLevel", true, false},
+		{"server/discover", false, true},
+		{"subscriptions/listen", false, true},
+		{"tools/list", true, true},
+		{"tools/call", true, true},
+		{"tools/Call", false, false},
+		{"tasks/get", false, false},
 	} {
 		_, legacy := protocol.LookupMethod(tt.method, protocol.Legacy)
 		_, modern := protocol.LookupMethod(tt.method, protocol.Modern)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -210,9 +211,7 @@ func redirected(res *http.Response) (*url.URL, bool) {
 }
 
 func (h *HTTP) setHeader(to http.Header, out *Outbound) {
-	for k, v := range h.header {
-		to[k] = v
-	}
+	maps.Copy(to, h.header)
 	if out.Body != nil {
 		to["Content-Type"] = jsonType
 	}

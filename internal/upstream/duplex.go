@@ -282,7 +282,7 @@ func (b *inbox) put(m wire.Message, err error) {
 }
 
 // get returns the oldest message, an error that came instead of one, or false.
-func (b *inbox) get() (m wire.Message, err error, ok bool) { //nolint:revive // the error is an item, not the call's outcome
+func (b *inbox) get() (m wire.Message, err error, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.items) == 0 {

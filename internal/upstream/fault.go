@@ -107,6 +107,9 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 	if errors.Is(err, errNoReply) {
 		return hub.E(message.ServerNotMCP, err, "detail", "it accepted initialize and did not answer it")
 	}
+	if bad, ok := errors.AsType[*wire.Error](err); ok {
+		return hub.E(message.ServerNotMCP, err, "detail", "its answer to initialize is no JSON-RPC message: "+bad.Reason.String())
+	}
 	return c.Explain(err)
 }
 

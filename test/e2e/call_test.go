@@ -3,9 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -251,29 +249,4 @@ func TestListChanged(t *testing.T) {
 			t.Errorf("the new tool answered %q", got)
 		}
 	})
-}
-
-// TestSilence: the stream of a session ends with the session, and nothing else
-// of the caller does.
-func TestSilence(t *testing.T) {
-	t.Parallel()
-	hub := rig.StartHub(t)
-	hub.AwaitReady()
-	c, other := connect(t, hub.MCP(), latestLegacy), connect(t, hub.MCP(), latestLegacy)
-	stream, err := c.do(t.Context(), http.MethodGet, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stream.body.Close()
-	gone, err := c.do(t.Context(), http.MethodDelete, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.close()
-	if _, err := stream.next(); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream of an ended session ended with %v", err)
-	}
-	if len(other.tools()) == 0 {
-		t.Error("the other session lists no tools")
-	}
 }

@@ -136,6 +136,9 @@ func (c *caller) try(ctx context.Context, id any, method string, params map[stri
 		}
 		for k, v := range meta {
 			whole[k] = v
+			if v == nil { // a test leaves it out
+				delete(whole, k)
+			}
 		}
 		params = with(params, "_meta", whole)
 		h.Set("Mcp-Method", method)

@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 time=${1:-30s}
 failed=
-for dir in $(git grep --untracked -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do
+for dir in $(grep -rl --include='*_test.go' '^func Fuzz' cmd internal | xargs -n1 dirname | sort -u); do
 	for target in $(go test -list '^Fuzz' "./$dir" | grep '^Fuzz'); do
 		echo "--- $dir $target"
 		go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "./$dir" || failed="$failed $dir:$target"

@@ -6,7 +6,7 @@ set -eu
 cd "$(dirname "$0")/../npm"
 
 stamp=node_modules/.installed
-state=$(cat package.json package-lock.json .npmrc | git hash-object --stdin)
+state=$(cat package.json package-lock.json .npmrc | cksum)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ]; then
 	exit 0
 fi

@@ -15,7 +15,6 @@ packages=
 want() { # COMMAND PACKAGE
 	have "$1" || packages="$packages $2"
 }
-want git git
 want gcc gcc # for the race detector
 [ -e /usr/include/stdlib.h ] || [ "$(uname)" != Linux ] || packages="$packages libc6-dev"
 

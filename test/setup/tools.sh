@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.."
 
 bin=.cache/bin
 stamp=.cache/tools.stamp
-state=$(cat tools/go.mod tools/go.sum | git hash-object --stdin)-$(go env GOVERSION)
+state=$(cat tools/go.mod tools/go.sum | cksum)-$(go env GOVERSION)
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$state" ]; then
 	exit 0
 fi
@@ -14,5 +14,5 @@ echo "setup: building gofumpt, gotestsum and golangci-lint (about two minutes, o
 mkdir -p "$bin"
 rm -f "$stamp"
 out=$PWD/$bin
-(cd tools && GOFLAGS= go build -trimpath -o "$out/" tool)
+(cd tools && go build -trimpath -o "$out/" tool)
 echo "$state" >"$stamp"
