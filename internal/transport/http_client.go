@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -41,13 +42,14 @@ type HTTPOptions struct {
 // messages and reads what comes back. It keeps connections open between
 // requests, and no other state. Safe for concurrent use.
 type HTTP struct {
-	opt    HTTPOptions
-	url    *url.URL
-	header http.Header
-	pool   *http.Transport // without an http.Client: its layers cost more than they do here
-	tails  sync.WaitGroup  // ends of answers still being read
-	closed context.Context // ends with Close
-	close  context.CancelFunc
+	opt     HTTPOptions
+	url     *url.URL
+	header  http.Header
+	pool    *http.Transport // without an http.Client: its layers cost more than they do here
+	tails   sync.WaitGroup  // ends of answers still being read
+	closed  context.Context // ends with Close
+	retired atomic.Bool
+	close   context.CancelFunc
 }
 
 // NewHTTP returns a client, which nothing is sent by yet. Close ends it. The
@@ -98,6 +100,13 @@ func NewHTTP(opt HTTPOptions) (*HTTP, error) {
 func (h *HTTP) Close() {
 	h.close()
 	h.tails.Wait()
+	h.pool.CloseIdleConnections()
+}
+
+// Retire drops all connections but those of requests under way, which are
+// dropped after them. It is for a client that is not used for anything new.
+func (h *HTTP) Retire() {
+	h.retired.Store(true)
 	h.pool.CloseIdleConnections()
 }
 
@@ -244,6 +253,9 @@ func (h *HTTP) exchange(ctx context.Context, req *http.Request, on func([]byte) 
 		if !tail {
 			loose()
 			cancel(nil)
+		}
+		if h.retired.Load() {
+			h.pool.CloseIdleConnections() // also of those that are not idle yet
 		}
 	}()
 	res, err := h.send(req.WithContext(ctx))

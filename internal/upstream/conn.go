@@ -111,7 +111,8 @@ func (c *Conn) Err() error {
 
 // Close ends the connection: requests under way fail, a process and its
 // children are stopped. It returns when all is gone, and may be called more
-// than once. ctx bounds how long goodbyes may take, not the stopping itself.
+// than once. Only if an HTTP server was lost before, what it still works on
+// goes on within the time of the request. ctx bounds how long goodbyes may take, not the stopping itself.
 func (c *Conn) Close(ctx context.Context) {
 	c.stop.Do(func() {
 		c.mu.Lock()

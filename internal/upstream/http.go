@@ -62,15 +62,8 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	}
 	post := l.outbound(out.raw, out.method, out.name, out.params)
 	got, err := l.http.Post(ctx, post, take)
-	for try := 0; err == nil && broken == nil && reply.Kind == wire.Invalid && got.LastID != "" && try < resumeTries; try++ {
-		// A legacy server may end a stream and have it resumed (2025-11-25,
-		// "Resumability and Redelivery").
-		if err = l.pause(ctx, max(got.Retry, resumeWait/10)); err == nil {
-			last := got.LastID
-			if got, err = l.http.Listen(ctx, post.Session, post.Revision, last, take); got.LastID == "" {
-				got.LastID = last
-			}
-		}
+	if err == nil && broken == nil && reply.Kind == wire.Invalid {
+		err = l.resume(ctx, post, got, func() bool { return broken != nil || reply.Kind != wire.Invalid }, take)
 	}
 	switch {
 	case reply.Kind != wire.Invalid:
@@ -82,13 +75,38 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 		return reply, nil
 	case broken != nil:
 		return wire.Message{}, broken
-	case err == nil:
-		return wire.Message{}, errNoReply
 	case ctx.Err() != nil && l.conn.ctx.Err() == nil:
 		l.cancel(ctx, out)
 		return wire.Message{}, context.Cause(ctx)
+	case errors.Is(err, errNoReply):
+		return wire.Message{}, err
 	}
 	return l.refused(out, post.Session, err)
+}
+
+// resume asks for the rest of an answer that ended too early, until done: a
+// legacy server may end a stream and have it resumed (2025-11-25,
+// "Resumability and Redelivery"). Without an event id there is no asking. The
+// error is an errNoReply, whatever is behind it: the request was taken, so that
+// nothing that happens now is a reason to send it again.
+func (l *httpLink) resume(ctx context.Context, post *transport.Outbound, got transport.Stream, done func() bool, take func([]byte) bool) error {
+	last, wait := got.LastID, got.Retry
+	for try := 0; last != "" && try < resumeTries; try++ {
+		if err := l.pause(ctx, max(wait, resumeWait/10)); err != nil {
+			return fmt.Errorf("%w: %v", errNoReply, err) //nolint:errorlint // see above
+		}
+		got, err := l.http.Listen(ctx, post.Session, post.Revision, last, take)
+		switch {
+		case done():
+			return nil
+		case err != nil:
+			return fmt.Errorf("%w, and could not be resumed: %v", errNoReply, err) //nolint:errorlint // see above
+		case got.LastID != "":
+			last = got.LastID
+		}
+		wait = got.Retry
+	}
+	return errNoReply
 }
 
 // sort takes one message of the answer to the request id.
@@ -118,7 +136,7 @@ func (l *httpLink) refused(out *outbound, session string, err error) (wire.Messa
 	bad, ok := errors.AsType[*transport.StatusError](err)
 	if !ok {
 		if errors.Is(err, transport.ErrNotSent) {
-			l.conn.fail(err)
+			l.conn.fail(l.conn.Explain(err))
 		}
 		return wire.Message{}, err
 	}
@@ -129,9 +147,9 @@ func (l *httpLink) refused(out *outbound, session string, err error) (wire.Messa
 	}
 	unread := bad.Status == http.StatusBadRequest && isMessage && (id == "" || id == "null")
 	if session != "" && (bad.Status == http.StatusNotFound || unread) {
-		lost := fmt.Errorf("%w: %w", transport.ErrNotSent, hub.E(message.SessionLost, err))
+		lost := hub.E(message.SessionLost, err)
 		l.conn.fail(lost)
-		return wire.Message{}, lost
+		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, lost)
 	}
 	return wire.Message{}, err
 }
@@ -214,10 +232,16 @@ func (l *httpLink) news(raw []byte) bool {
 
 // shut says goodbye to a legacy session, so that the server need not keep it.
 func (l *httpLink) shut(ctx context.Context) {
+	if l.conn.Err() != nil {
+		// The session is gone, or nobody can be reached for new requests; those
+		// which the server has taken may be answered yet.
+		l.http.Retire()
+		return
+	}
 	l.mu.Lock()
 	session := l.session
 	l.mu.Unlock()
-	if session != "" && l.conn.Err() == nil {
+	if session != "" {
 		ctx, cancel := context.WithTimeout(ctx, courtesy)
 		defer cancel()
 		if err := l.http.Delete(ctx, session, l.conn.leg.Revision); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -219,9 +220,7 @@ func TestMirroredHeaders(t *testing.T) {
 	} {
 		t.Run("header "+name, func(t *testing.T) {
 			header := mirrored.Clone()
-			for k, v := range wrong {
-				header[k] = v
-			}
+			maps.Copy(header, wrong)
 			status, m := send(t, connect(t, hub.MCP(), modernRevision), arguments, header)
 			if status != http.StatusBadRequest || m.Error == nil || m.Error.Code != -32020 {
 				t.Errorf("HTTP %d %s, want 400 and -32020", status, m)

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -146,9 +147,7 @@ func (c *caller) try(ctx context.Context, id any, method string, params map[stri
 			h.Set("Mcp-Name", headerValue(name))
 		}
 	}
-	for k, v := range header {
-		h[k] = v
-	}
+	maps.Copy(h, header)
 	body, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 	if err != nil {
 		return nil, err

@@ -116,17 +116,13 @@ func TestPeers(t *testing.T) {
 		npmServer(t, "memory").With("env", map[string]string{"MEMORY_FILE_PATH": filepath.Join(dir, "memory.jsonl")}),
 	)
 	hub.AwaitReady()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
 	// One after the other: the memory server loses what two callers write at
 	// the same time.
 	t.Run("TypeScript v1", func(t *testing.T) {
-		typeScript(t, filepath.Join(here, "legacy.mjs"), hub.MCP(), latestLegacy, calls(file, "ts-v1"))
+		typeScript(t, "legacy.mjs", hub.MCP(), latestLegacy, calls(file, "ts-v1"))
 	})
 	t.Run("TypeScript v2", func(t *testing.T) {
-		typeScript(t, filepath.Join(here, "modern.mjs"), hub.MCP(), modernRevision, calls(file, "ts-v2"))
+		typeScript(t, "modern.mjs", hub.MCP(), modernRevision, calls(file, "ts-v2"))
 	})
 	t.Run("Go SDK legacy", func(t *testing.T) {
 		goSDK(t, hub.MCP(), latestLegacy, calls(file, "go-legacy"))
@@ -145,6 +141,9 @@ func TestPeers(t *testing.T) {
 // typeScript runs one of the TypeScript clients.
 func typeScript(t *testing.T, script, url, revision string, calls []toolCall) {
 	t.Helper()
+	if _, err := os.Stat(script); err != nil {
+		t.Fatal(err)
+	}
 	steps, err := json.Marshal(calls)
 	if err != nil {
 		t.Fatal(err)

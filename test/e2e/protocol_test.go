@@ -209,7 +209,8 @@ func TestModernErrors(t *testing.T) {
 		{"a revision that is no string", "tools/call", meta(call, version, 20260728), nil, 400, -32602},
 		{
 			"an unknown revision", "tools/call", meta(call, version, "2099-01-01"),
-			http.Header{"Mcp-Protocol-Version": {"2099-01-01"}}, 400, -32022,
+			http.Header{"Mcp-Protocol-Version": {"2099-01-01"}},
+			400, -32022,
 		},
 		{"no capabilities", "tools/call", meta(call, capabilities, nil), nil, 400, -32602},
 		{"capabilities that are no object", "tools/call", meta(call, capabilities, "all"), nil, 400, -32602},

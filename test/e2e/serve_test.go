@@ -44,12 +44,25 @@ func TestServeRefused(t *testing.T) {
 		code int
 		want []string // in standard error
 	}{
-		{"port taken", []string{"--listen", taken.Addr().String()}, nil, 1,
-			[]string{taken.Addr().String() + " is already in use", "--listen"}},
-		{"port taken, in Chinese", []string{"--listen", taken.Addr().String()}, []string{"LC_ALL=zh_CN.UTF-8"}, 1,
-			[]string{"已被占用", "--listen"}},
-		{"data directory taken", []string{"--data-dir", running.DataDir}, nil, 1,
-			[]string{running.DataDir, fmt.Sprintf("process %d", running.PID()), "--data-dir"}},
+		{
+			"port taken",
+			[]string{"--listen", taken.Addr().String()},
+			nil, 1,
+			[]string{taken.Addr().String() + " is already in use", "--listen"},
+		},
+		{
+			"port taken, in Chinese",
+			[]string{"--listen", taken.Addr().String()},
+			[]string{"LC_ALL=zh_CN.UTF-8"},
+			1,
+			[]string{"已被占用", "--listen"},
+		},
+		{
+			"data directory taken",
+			[]string{"--data-dir", running.DataDir},
+			nil, 1,
+			[]string{running.DataDir, fmt.Sprintf("process %d", running.PID()), "--data-dir"},
+		},
 		{"data directory that is a file", []string{"--data-dir", file}, nil, 1, []string{file, "--data-dir"}},
 		{"all interfaces", []string{"--listen", "0.0.0.0:0"}, nil, 1, []string{"0.0.0.0:0 is refused", "127.0.0.1"}},
 		{"no interface named", []string{"--listen", ":0"}, nil, 1, []string{":0 is refused"}},

@@ -7,6 +7,7 @@ package rig
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,6 +81,9 @@ func built(tb testing.TB, once func() (string, error)) string {
 }
 
 func build(name, pkg string) (string, error) {
+	if err := lookAtSources(); err != nil {
+		return "", err
+	}
 	path := filepath.Join(binDir(), name)
 	if runtime.GOOS == "windows" {
 		path += ".exe"
@@ -94,6 +98,24 @@ func build(name, pkg string) (string, error) {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}
 	return path, nil
+}
+
+// lookAtSources looks at every file that the programs are made of. The go
+// command keeps the outcome of tests and shows it again until a file changes
+// at which they have looked; it does not know what they build.
+func lookAtSources() error {
+	for _, dir := range []string{"cmd", "internal", filepath.Join("test", "faultserver")} {
+		err := filepath.WalkDir(filepath.Join(Root(), dir), func(path string, _ fs.DirEntry, err error) error {
+			if err == nil {
+				_, err = os.Stat(path)
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("look at the sources: %w", err)
+		}
+	}
+	return nil
 }
 
 // NPM is the path of a file of one of the npm packages that test/npm pins. The
