@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -58,6 +59,10 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 type Server struct {
 	http *http.Server
 	ln   net.Listener
+
+	mu       sync.Mutex
+	silent   map[net.Conn]struct{} // connections that have sent nothing yet
+	stopping bool
 }
 
 // New returns a server of the doors behind ln. Requests for another host than
@@ -65,13 +70,42 @@ type Server struct {
 // door sees them: a page could otherwise reach the tools through the browser
 // of whoever opens it (2025-11-25, "Streamable HTTP", Security Warning).
 func New(ln net.Listener, doors http.Handler, refuse Refuse, log *slog.Logger) *Server {
-	return &Server{ln: ln, http: &http.Server{
+	s := &Server{ln: ln, silent: make(map[net.Conn]struct{})}
+	s.http = &http.Server{
 		Handler:           guard(doors, refuse),
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-	}}
+		ConnState:         s.track,
+	}
+	s.http.RegisterOnShutdown(s.hangUp)
+	return s
+}
+
+// track keeps account of the connections that have sent nothing yet, as
+// clients open them ahead of need: net/http would wait for them for five
+// seconds when it shuts down.
+func (s *Server) track(c net.Conn, state http.ConnState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(s.silent, c)
+	case s.stopping:
+		_ = c.Close() // nobody is there to be told
+	default:
+		s.silent[c] = struct{}{}
+	}
+}
+
+func (s *Server) hangUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopping = true
+	for c := range s.silent {
+		_ = c.Close() // it has carried nothing
+	}
 }
 
 // Run serves until Shutdown.

@@ -3,6 +3,7 @@ package httpd_test
 import (
 	"context"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -141,4 +142,31 @@ func TestShutdownIsBounded(t *testing.T) {
 		t.Error("the shutdown took no notice of the request under way")
 	}
 	<-left
+}
+
+// Connections that clients have opened ahead of need do not hold up the end;
+// net/http by itself waits for them for five seconds.
+func TestShutdownDoesNotWaitForSilence(t *testing.T) {
+	address, stop := serve(t, func(http.ResponseWriter, *http.Request) {})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	// A second connection that is served says that the first is accepted.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Close = true
+	res, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if err := stop(ctx); err != nil {
+		t.Error(err)
+	}
 }

@@ -52,8 +52,6 @@ func (d *duplex) read() {
 		line, err := d.stream.Read()
 		if err != nil {
 			if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
-				// Whose reply it was is not known; whoever waits alone on this
-				// connection is told, the others run into their time limit.
 				d.tooLarge(big)
 				continue
 			}
@@ -144,8 +142,15 @@ func (d *duplex) take(id []byte) *inbox {
 	return box
 }
 
+// tooLarge tells the one request under way that its answer was too large. With
+// more than one, also of the hub's own, nobody knows whose answer it was.
 func (d *duplex) tooLarge(err error) {
-	if box := d.only(); box != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.flights) > 1 {
+		return
+	}
+	for _, box := range d.flights {
 		box.put(wire.Message{}, err)
 	}
 }
