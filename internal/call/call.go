@@ -94,7 +94,9 @@ func (p *Pipeline) resolve(_ context.Context, r *run) error {
 	if !ok {
 		return hub.E(message.ParamsInvalid, nil, "detail", `"name" has to be a string`)
 	}
-	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' {
+	// Clients in several languages say null for none; that is the server's to
+	// judge.
+	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
 		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
 	}
 	entry, ok := p.catalog.Snapshot().Resolve(name)

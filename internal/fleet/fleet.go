@@ -74,9 +74,10 @@ func (f *Fleet) Run(ctx context.Context) error {
 
 // Conn returns a live connection to the server. It starts a server that is
 // idle, and waits, within ctx, for one that is on its way: for the outcome of
-// the attempt under way or, if it is between two attempts, of the next one. A
-// server that is down or given up is an error at once, a [*hub.Error] with
-// the reason.
+// the attempt under way or, if it is between two attempts, of the next one,
+// which for a remote server is brought forward. A server that is given up is
+// an error at once, and one whose attempt fails is one then: a [*hub.Error]
+// with the reason.
 //
 // The connection may end at any time; the fleet owns and closes it.
 func (f *Fleet) Conn(ctx context.Context, key string) (*upstream.Conn, error) {

@@ -281,13 +281,25 @@ func TestRemoteIsPoked(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
 		before := len(d.times())
-		for range 100 {
-			if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ServerDown) {
-				t.Fatalf("a call got %v", err)
+		for range 3 {
+			var calls sync.WaitGroup
+			for range 100 {
+				calls.Go(func() {
+					if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ServerDown) {
+						t.Errorf("a call got %v", err)
+					}
+				})
 			}
+			calls.Wait()
 		}
-		if n := len(d.times()) - before; n > 1 {
-			t.Errorf("100 calls brought about %d attempts", n)
+		brought := d.times()[before:]
+		if len(brought) != 3 {
+			t.Errorf("three times 100 calls brought about %d attempts", len(brought))
+		}
+		for i := 1; i < len(brought); i++ {
+			if apart := brought[i] - brought[i-1]; apart != time.Second {
+				t.Errorf("they were %v apart", apart)
+			}
 		}
 	})
 }

@@ -118,7 +118,17 @@ func (s *server) pause(ctx context.Context, wait time.Duration) {
 	}
 	select {
 	case <-t.C:
+		return
+	case <-ctx.Done():
+		return
 	case <-early:
+	}
+	s.mu.Lock()
+	soonest := s.lastFail.Add(s.fleet.opt.Budget.Spacing)
+	s.mu.Unlock()
+	t.Reset(min(time.Until(soonest), wait))
+	select {
+	case <-t.C:
 	case <-ctx.Done():
 	}
 }
@@ -215,7 +225,6 @@ func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
 	for {
 		s.mu.Lock()
 		state, reason, changed, tries, trying := s.state, s.reason, s.changed, s.tries, s.trying
-		failed := time.Since(s.lastFail) < s.fleet.opt.Budget.Spacing
 		s.mu.Unlock()
 		if began < 0 {
 			began = tries
@@ -235,10 +244,7 @@ func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
 			switch {
 			case tries > began:
 				return nil, s.down(reason)
-			case trying: // its outcome is waited for
-			case failed && s.def.Kind == hub.KindHTTP:
-				return nil, s.down(reason)
-			default:
+			case !trying: // else its outcome is waited for
 				s.poke()
 			}
 		case hub.StateIdle:
