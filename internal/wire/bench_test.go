@@ -41,6 +41,7 @@ func benchMessages() []struct {
 		{"code-1MiB", result(fill("\tif err != nil {\n\t\treturn fmt.Errorf(\"read %q: %w\", name, err)\n\t}\n", 1<<20))},
 		{"chinese-1MiB", result(fill("工具箱是车间里的柜台，", 1<<20))},
 		{"text-1MiB", result(fill("The quick brown fox jumps over the lazy dog. ", 1<<20))},
+		{"lines-1MiB", result(fill(strings.Repeat("0", 63)+"\n", 1<<20))},
 	}
 }
 

@@ -421,28 +421,46 @@ func special(w uint64) uint64 {
 	return ((quote - ones) | (slash - ones) | (w - ' '*ones) | w) & highs
 }
 
+// plain returns the end of the stretch of plain characters from i on: where a
+// special one stands, or where less than a word is left to look at. Behind the
+// first word it takes 32 bytes at once, since large strings consist of long
+// stretches.
+func plain(raw []byte, i int) int {
+	for len(raw)-i >= 8 {
+		if m := special(binary.LittleEndian.Uint64(raw[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)/8
+		}
+		i += 8
+		for len(raw)-i >= 32 {
+			b := raw[i : i+32 : i+32]
+			m0 := special(binary.LittleEndian.Uint64(b))
+			m1 := special(binary.LittleEndian.Uint64(b[8:]))
+			m2 := special(binary.LittleEndian.Uint64(b[16:]))
+			m3 := special(binary.LittleEndian.Uint64(b[24:]))
+			switch {
+			case m0|m1|m2|m3 == 0:
+				i += 32
+				continue
+			case m0 != 0:
+				return i + bits.TrailingZeros64(m0)/8
+			case m1 != 0:
+				return i + 8 + bits.TrailingZeros64(m1)/8
+			case m2 != 0:
+				return i + 16 + bits.TrailingZeros64(m2)/8
+			default:
+				return i + 24 + bits.TrailingZeros64(m3)/8
+			}
+		}
+	}
+	return i
+}
+
 // str checks the string at i. It returns its end, and whether it has escapes.
 func (s *scanner) str(i int) (end int, escaped bool, fault *Error) {
 	raw, start := s.raw, i
 	i++
 	for i < len(raw) {
-		for len(raw)-i >= 8 {
-			found := special(binary.LittleEndian.Uint64(raw[i:]))
-			if found != 0 {
-				i += bits.TrailingZeros64(found) / 8
-				break
-			}
-			i += 8
-			// One branch for 32 bytes of the long plain stretches that large
-			// strings consist of; short ones are not worth the try.
-			for ; len(raw)-i >= 32; i += 32 {
-				b := raw[i : i+32 : i+32]
-				if special(binary.LittleEndian.Uint64(b))|special(binary.LittleEndian.Uint64(b[8:]))|
-					special(binary.LittleEndian.Uint64(b[16:]))|special(binary.LittleEndian.Uint64(b[24:])) != 0 {
-					break
-				}
-			}
-		}
+		i = plain(raw, i)
 		if i >= len(raw) {
 			break
 		}
