@@ -17,8 +17,8 @@ var version = "dev"
 
 func main() {
 	// The live heap is a few MiB, so that by default the collector would run
-	// for every few MiB of messages; memory is bounded by the messages under
-	// way either way. GOGC and GOMEMLIMIT still have their say.
+	// for every few MiB of messages. Under large messages the process takes up
+	// to twice the memory for that. GOGC and GOMEMLIMIT still have their say.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}

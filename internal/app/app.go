@@ -32,8 +32,9 @@ import (
 
 // Limits of stopping.
 const (
-	drainLimit = 10 * time.Second // for calls under way to end by themselves
-	closeLimit = 5 * time.Second  // for connections to close after that
+	drainLimit  = 10 * time.Second // for calls under way to end by themselves
+	answerLimit = 2 * time.Second  // for the answers to those that were cancelled
+	closeLimit  = 5 * time.Second  // for connections to close after that
 )
 
 // Options are what a person can choose at the start.
@@ -191,9 +192,18 @@ func (a *App) Start() {
 	})
 	a.run("gateway", a.gateway.Run)
 	a.onStop("calls", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, drainLimit)
+		calls := a.call.Calls()
+		patient, cancel := context.WithTimeout(ctx, drainLimit)
 		defer cancel()
-		return a.call.Calls().Drain(ctx)
+		if calls.Drain(patient) == nil {
+			return nil
+		}
+		// Their callers get an answer, if not the one they hoped for.
+		a.log.Warn("calls that did not end in time are cancelled")
+		calls.CancelAll(hub.E(message.ShuttingDown, nil))
+		last, cancel := context.WithTimeout(ctx, answerLimit)
+		defer cancel()
+		return calls.Drain(last)
 	})
 }
 
@@ -245,9 +255,6 @@ func (a *App) URL() string { return "http://" + a.ln.Addr().String() }
 
 // DataDir is the data directory.
 func (a *App) DataDir() string { return a.dir.Path() }
-
-// Tools is how many tools are listed now.
-func (a *App) Tools() int { return len(a.catalog.Snapshot().Entries()) }
 
 // Run makes a hub, calls ready once it serves, keeps it until ctx ends or a
 // part of it fails, and stops it.

@@ -18,15 +18,17 @@ type Key struct {
 
 // Registry is the calls under way. Safe for concurrent use.
 type Registry struct {
-	mu     sync.Mutex
-	byKey  map[Key]context.CancelCauseFunc
-	closed bool
-	all    sync.WaitGroup
+	mu      sync.Mutex
+	byKey   map[Key]context.CancelCauseFunc
+	next    uint64
+	running map[uint64]context.CancelCauseFunc // all of them, also those without a name
+	closed  bool
+	all     sync.WaitGroup
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{byKey: make(map[Key]context.CancelCauseFunc)}
+	return &Registry{byKey: make(map[Key]context.CancelCauseFunc), running: make(map[uint64]context.CancelCauseFunc)}
 }
 
 // begin enters a call. The context ends when the call is cancelled, with a
@@ -47,14 +49,18 @@ func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, done 
 		}
 		r.byKey[key] = cancel
 	}
+	r.next++
+	n := r.next
+	r.running[n] = cancel
 	r.all.Add(1)
 	return ctx, func() {
 		cancel(nil)
+		r.mu.Lock()
 		if named {
-			r.mu.Lock()
 			delete(r.byKey, key)
-			r.mu.Unlock()
 		}
+		delete(r.running, n)
+		r.mu.Unlock()
 		r.all.Done()
 	}, nil
 }
@@ -69,6 +75,15 @@ func (r *Registry) Cancel(key Key) bool {
 		cancel(hub.E(message.Cancelled, nil))
 	}
 	return ok
+}
+
+// CancelAll ends all calls, for the cause given.
+func (r *Registry) CancelAll(cause error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, cancel := range r.running {
+		cancel(cause)
+	}
 }
 
 // CancelSession ends all calls of a conversation.

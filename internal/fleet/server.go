@@ -192,6 +192,12 @@ func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
 	}
 	s.live.Store(conn)
 	s.become(hub.StateReady, nil, time.Time{})
+	s.mu.Lock()
+	if s.level != level { // it was set meanwhile
+		level = s.level
+		s.work.Go(func() { s.tell(ctx, conn, level) })
+	}
+	s.mu.Unlock()
 	s.log.Info("ready", "tools", s.status().Tools, "protocol", conn.Hello().Revision)
 	defer func() {
 		s.live.Store(nil)
@@ -204,13 +210,20 @@ func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
 		}
 		conn.Close(context.WithoutCancel(ctx))
 	}()
+	// A server that announces a change with every list would keep both sides
+	// busy for ever.
+	stale := s.stale
+	var quiet <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-conn.Done():
 			return conn.Explain(conn.Err())
-		case <-s.stale:
+		case <-quiet:
+			stale, quiet = s.stale, nil
+		case <-stale:
+			stale, quiet = nil, time.After(listSpacing)
 			// The old list stands until the new one is here.
 			if err := s.list(ctx, conn); err != nil && ctx.Err() == nil {
 				s.log.Warn("the changed tools could not be listed", "error", err)
@@ -294,7 +307,7 @@ func (s *server) tooLate(ctx context.Context, reason *hub.Error) error {
 	if reason != nil {
 		return s.down(reason)
 	}
-	return hub.E(message.ServerDown, ctx.Err(), "server", s.def.Key, "reason", "it is still starting.")
+	return hub.E(message.ServerDown, ctx.Err(), "server", s.def.Key, "reason", "it was not reached in time.")
 }
 
 // become moves the server to another state and tells everybody.
@@ -351,6 +364,9 @@ func (s *server) tell(ctx context.Context, c *upstream.Conn, level string) {
 		s.log.Debug("the log level was not set", "error", err)
 	}
 }
+
+// listSpacing is the least time between two lists of a connected server.
+const listSpacing = time.Second
 
 // levelLimit bounds telling a server the log level; it may ignore it as well.
 const levelLimit = 5 * time.Second

@@ -174,10 +174,16 @@ func TestInitialize(t *testing.T) {
 func TestTooManySessions(t *testing.T) {
 	h := start(t, &scripted{}, gateway.Options{MaxSessions: 2})
 	defer h.stop()
-	first := h.open(t)
-	h.open(t)
+	first, second := h.open(t), h.open(t)
+	leave := first.Enter()
+	third := h.open(t) // in the place of the idle one
+	if _, ok := h.Session(second.ID()); ok || h.Sessions() != 2 {
+		t.Error("the idle session did not make room")
+	}
+	defer third.Enter()()
+	defer leave()
 	if s, a := h.Initialize(hub.Local(hub.DoorMCP), msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)); s != nil || !strings.Contains(text(a), "too_many_sessions") {
-		t.Errorf("a third session: %s", text(a))
+		t.Errorf("one more session: %s", text(a))
 	}
 	h.End(first)
 	h.open(t)

@@ -79,18 +79,35 @@ func (g *Gateway) initialize(p hub.Principal, m *wire.Message) (*Session, Answer
 	}
 	s := &Session{id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: p}
 	s.used.Store(time.Now().UnixNano())
-	g.mu.Lock()
-	full := len(g.sessions) >= g.opt.MaxSessions
-	if !full {
-		g.sessions[s.id] = s
-	}
-	g.mu.Unlock()
-	if full {
+	if !g.admit(s) {
 		return nil, Answer{}, hub.E(message.TooManySessions, nil, "limit", strconv.Itoa(g.opt.MaxSessions))
 	}
 	body := []byte(`{"protocolVersion":"` + string(s.revision) + `","capabilities":` + capabilities + `,"serverInfo":`)
 	body = append(body, g.opt.ServerInfo...)
 	return s, result(m, append(body, '}')), nil
+}
+
+// admit enters a session. When there are too many, the one that has been idle
+// for longest makes room; false if all are in use.
+func (g *Gateway) admit(s *Session) bool {
+	g.mu.Lock()
+	var idle *Session
+	if len(g.sessions) >= g.opt.MaxSessions {
+		for _, other := range g.sessions {
+			if other.busy.Load() == 0 && (idle == nil || other.used.Load() < idle.used.Load()) {
+				idle = other
+			}
+		}
+	}
+	full := len(g.sessions) >= g.opt.MaxSessions && idle == nil
+	if !full {
+		g.sessions[s.id] = s
+	}
+	g.mu.Unlock()
+	if idle != nil {
+		g.End(idle)
+	}
+	return !full
 }
 
 // capabilities are what the hub offers to its callers.
@@ -141,7 +158,9 @@ func (g *Gateway) End(s *Session) {
 	}
 	s.mu.Unlock()
 	g.opt.Call.Calls().CancelSession(s.id)
-	g.relevel()
+	if s.Level() != "" {
+		g.relevel()
+	}
 }
 
 // expire ends the sessions that have been idle for too long.
@@ -158,6 +177,10 @@ func (g *Gateway) expire(now time.Time) {
 		g.End(s)
 	}
 }
+
+// defaultLevel is what servers are asked for when nobody asks for anything any
+// more: a level that was set cannot be unset.
+const defaultLevel = "info"
 
 func (g *Gateway) setLevel(c *Caller, m *wire.Message) (Answer, error) {
 	level, ok := wire.String(m.Raw, m.Member("level"))
@@ -181,7 +204,8 @@ func (g *Gateway) relevel() {
 		}
 	}
 	g.mu.Unlock()
-	if name != "" {
-		g.opt.Call.SetLevel(name)
+	if name == "" {
+		name = defaultLevel
 	}
+	g.opt.Call.SetLevel(name)
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -39,10 +40,10 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
 		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", "the port has to be a number from 0 to 65535")
 	}
-	if host != "localhost" && !net.ParseIP(host).IsLoopback() {
+	if !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
 		return nil, hub.E(message.ListenRefused, nil, "address", address)
 	}
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		host = "127.0.0.1" // not whatever a resolver says
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
@@ -120,10 +121,10 @@ func (s *Server) Run() error {
 // under way, and then cuts what is left.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
-	if err != nil {
-		return errors.Join(err, s.http.Close())
+	if errors.Is(err, context.DeadlineExceeded) {
+		return s.http.Close() // a client that does not end is no failure of ours
 	}
-	return nil
+	return err
 }
 
 func guard(next http.Handler, refuse Refuse) http.Handler {
@@ -143,12 +144,11 @@ func guard(next http.Handler, refuse Refuse) http.Handler {
 // isLocal reports whether a Host header names this machine, at any port: a
 // forwarded port has another number outside.
 func isLocal(host string) bool {
-	switch host {
-	case "127.0.0.1", "localhost", "[::1]":
-		return true
-	}
 	name, _, err := net.SplitHostPort(host)
-	return err == nil && (name == "127.0.0.1" || name == "localhost" || name == "::1")
+	if err != nil {
+		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	}
+	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
 }
 
 func localOrigin(origins []string) bool {

@@ -6,9 +6,9 @@ import "context"
 // runs. It is made at the door and handed down with the call.
 //
 // The messages are whole JSON-RPC messages. What Notify is given reaches the
-// caller in that order, and before the call's response; it never blocks on a
-// slow caller longer than the call's own context allows. The bytes are not
-// kept after Notify returns.
+// caller in that order, and before the call's response. A caller who does not
+// read holds Notify up for the door's write limit at most, once; then nothing
+// is sent to it any more. The bytes are not kept after Notify returns.
 type Exchange interface {
 	// Notify sends a notification to the caller.
 	Notify(raw []byte)

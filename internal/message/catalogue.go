@@ -138,8 +138,8 @@ var catalogue = map[Code]struct{ en, zh Text }{
 		Text{"进程已结束（{exit}）。{stderr}", "请手动运行该命令查看更多信息。"},
 	},
 	ServerCrashLoop: {
-		Text{"The process ended {count} times within {window}, last with {exit}.{stderr}", "Mend the command or its settings, then restart the server."},
-		Text{"进程在 {window} 内结束了 {count} 次，最后一次为 {exit}。{stderr}", "请修正命令或设置后重启该服务器。"},
+		Text{"The process ended {count} times within {window}, last with {exit}.{stderr}", "Mend the command or its settings, then start Toolcrib again."},
+		Text{"进程在 {window} 内结束了 {count} 次，最后一次为 {exit}。{stderr}", "请修正命令或设置后重新启动 Toolcrib。"},
 	},
 	ServerSilent: {
 		Text{"The server did not answer \"{method}\" within {limit}.{stderr}", "Run the command or open the URL by hand; is it an MCP server?"},

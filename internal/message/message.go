@@ -86,6 +86,9 @@ func Codes() []Code {
 // characters shown as escapes.
 func Quote(s string) string {
 	const limit = 200
+	if len(s) > 4*limit+4 {
+		s = s[:4*limit+4] // more than the characters that are shown
+	}
 	r := []rune(s)
 	if len(r) > limit {
 		r = append(r[:limit], '…')

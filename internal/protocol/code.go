@@ -27,10 +27,6 @@ const (
 // an answer like any other.
 func HTTPStatus(era Era, code int) int {
 	if era == Legacy {
-		switch code {
-		case CodeParse, CodeInvalidRequest:
-			return http.StatusBadRequest
-		}
 		return http.StatusOK
 	}
 	switch code {

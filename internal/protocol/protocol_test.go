@@ -43,7 +43,7 @@ func TestLookupMethod(t *testing.T) {
 // The modern era ties errors to HTTP statuses (2026-07-28, "Streamable HTTP").
 func TestHTTPStatus(t *testing.T) {
 	for code, want := range map[int][2]int{
-		protocol.CodeParse: {400, 400}, protocol.CodeInvalidRequest: {400, 400},
+		protocol.CodeParse: {200, 400}, protocol.CodeInvalidRequest: {200, 400},
 		protocol.CodeMethodUnknown: {200, 404}, protocol.CodeInvalidParams: {200, 400},
 		protocol.CodeHeaderMismatch: {200, 400}, protocol.CodeVersion: {200, 400}, protocol.CodeMissingCapability: {200, 400},
 		protocol.CodeInternal: {200, 200}, 0: {200, 200}, 1234: {200, 200},

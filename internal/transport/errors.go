@@ -53,7 +53,10 @@ var ErrIdle = errors.New("the stream was silent for too long")
 //
 //   - the connection could not be opened (dial, name resolution, proxy refusal
 //     of the dial);
-//   - the TLS handshake did not complete.
+//   - the TLS handshake did not complete;
+//   - a connection that was used before turned out to be closed at the first
+//     byte. net/http then wants to send the request again, and says so with an
+//     error that has no type since it may not (see request).
 func neverLeft(err error) bool {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return true
@@ -64,6 +67,8 @@ func neverLeft(err error) bool {
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return true
 	}
-	_, ok := errors.AsType[tls.RecordHeaderError](err)
-	return ok
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	return plain(err).Error() == "net/http: cannot rewind body after connection loss"
 }

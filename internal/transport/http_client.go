@@ -49,6 +49,8 @@ type HTTP struct {
 	tails   sync.WaitGroup  // ends of answers still being read
 	closed  context.Context // ends with Close
 	retired atomic.Bool
+	mu      sync.Mutex
+	done    bool // Close was called: no more tails
 	close   context.CancelFunc
 }
 
@@ -70,7 +72,9 @@ func NewHTTP(opt HTTPOptions) (*HTTP, error) {
 	}
 	header := http.Header{}
 	for k, v := range opt.Header {
-		header.Set(k, v)
+		if !ownHeader(k) {
+			header.Set(k, v)
+		}
 	}
 	header.Set("Accept", protocol.ContentJSON+", "+protocol.ContentEvents)
 	dialer := &net.Dialer{Timeout: opt.Connect, KeepAlive: 30 * time.Second}
@@ -96,11 +100,36 @@ func NewHTTP(opt HTTPOptions) (*HTTP, error) {
 	return h, nil
 }
 
+// ownHeader reports whether a header is the transport's to set.
+func ownHeader(name string) bool {
+	name = http.CanonicalHeaderKey(name)
+	switch name {
+	case protocol.HeaderSession, protocol.HeaderVersion, protocol.HeaderMethod, protocol.HeaderName,
+		protocol.HeaderEventID, "Accept", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection":
+		return true
+	}
+	return strings.HasPrefix(name, protocol.HeaderParam)
+}
+
 // Close ends the requests under way and drops all connections.
 func (h *HTTP) Close() {
 	h.close()
+	h.mu.Lock()
+	h.done = true
+	h.mu.Unlock()
 	h.tails.Wait()
 	h.pool.CloseIdleConnections()
+}
+
+// aside runs f beside the requests; Close waits for it. It reports false, and
+// does not run f, once the client is closed.
+func (h *HTTP) aside(f func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.done {
+		h.tails.Go(f)
+	}
+	return !h.done
 }
 
 // Retire drops all connections but those of requests under way, which are
@@ -140,7 +169,7 @@ type Stream struct {
 // provably never left, a [*StatusError], a [*ContentTypeError], a
 // [*TooLargeError], [ErrIdle], or that of the connection or of ctx.
 func (h *HTTP) Post(ctx context.Context, out *Outbound, on func(raw []byte) (more bool)) (Stream, error) {
-	return h.exchange(ctx, h.request(http.MethodPost, out), on)
+	return h.exchange(ctx, h.request(http.MethodPost, out), out.Body, on)
 }
 
 // Listen opens the event stream of a legacy session and gives each of its
@@ -152,13 +181,13 @@ func (h *HTTP) Listen(ctx context.Context, session string, rev protocol.Revision
 	if lastID != "" {
 		req.Header.Set(protocol.HeaderEventID, lastID)
 	}
-	return h.exchange(ctx, req, on)
+	return h.exchange(ctx, req, nil, on)
 }
 
 // Delete ends a legacy session. A server may not allow it (405).
 func (h *HTTP) Delete(ctx context.Context, session string, rev protocol.Revision) error {
 	req := h.request(http.MethodDelete, &Outbound{Session: session, Revision: rev})
-	res, err := h.send(req.WithContext(ctx))
+	res, err := h.send(req.WithContext(ctx), nil)
 	if err != nil {
 		return plain(err)
 	}
@@ -177,16 +206,18 @@ func (h *HTTP) request(method string, out *Outbound) *http.Request {
 		Header: make(http.Header, len(h.header)+4),
 	}
 	if method == http.MethodPost {
+		// There is no GetBody: with it net/http sends a request again by itself,
+		// also one that a server has taken (design D6).
 		req.ContentLength = int64(len(out.Body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(out.Body)), nil }
-		req.Body, _ = req.GetBody()
+		req.Body = io.NopCloser(bytes.NewReader(out.Body))
 	}
 	h.setHeader(req.Header, out)
 	return req
 }
 
-// send gets the answer's header, after a few redirects at most.
-func (h *HTTP) send(req *http.Request) (*http.Response, error) {
+// send gets the answer's header, after a few redirects at most. body is that of
+// the request, nil for none.
+func (h *HTTP) send(req *http.Request, body []byte) (*http.Response, error) {
 	for hop := 0; ; hop++ {
 		res, err := h.pool.RoundTrip(req)
 		if err != nil || hop == maxRedirects {
@@ -199,8 +230,8 @@ func (h *HTTP) send(req *http.Request) (*http.Response, error) {
 		drain(res.Body)
 		req = req.WithContext(req.Context()) // a copy: a transport may hold on to the first
 		req.URL, req.Host = to, to.Host
-		if req.GetBody != nil {
-			req.Body, _ = req.GetBody()
+		if body != nil {
+			req.Body = io.NopCloser(bytes.NewReader(body))
 		}
 	}
 }
@@ -245,7 +276,7 @@ func (h *HTTP) setHeader(to http.Header, out *Outbound) {
 }
 
 // exchange sends the request and reads the answer.
-func (h *HTTP) exchange(ctx context.Context, req *http.Request, on func([]byte) bool) (Stream, error) {
+func (h *HTTP) exchange(ctx context.Context, req *http.Request, body []byte, on func([]byte) bool) (Stream, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	loose := context.AfterFunc(h.closed, func() { cancel(errStreamClosed) })
 	tail := false
@@ -258,7 +289,7 @@ func (h *HTTP) exchange(ctx context.Context, req *http.Request, on func([]byte) 
 			h.pool.CloseIdleConnections() // also of those that are not idle yet
 		}
 	}()
-	res, err := h.send(req.WithContext(ctx))
+	res, err := h.send(req.WithContext(ctx), body)
 	if err != nil {
 		if neverLeft(err) {
 			return Stream{}, fmt.Errorf("%w: %w", ErrNotSent, plain(err))
@@ -329,14 +360,18 @@ func (h *HTTP) events(ctx context.Context, cancel context.CancelCauseFunc, body 
 		// connection can be used again if that end is read. The caller need
 		// not wait for it, and a server that leaves the stream open loses it.
 		watch.Stop()
-		h.tails.Go(func() {
+		tail = h.aside(func() {
 			defer cancel(nil)
 			defer events.Release()
 			limit := time.AfterFunc(tailLimit, func() { cancel(nil) })
 			defer limit.Stop()
 			drain(body)
 		})
-		return true, nil
+		if !tail {
+			events.Release()
+			_ = body.Close()
+		}
+		return tail, nil
 	}
 }
 
@@ -366,11 +401,23 @@ func readBody(res *http.Response, limit int) ([]byte, error) {
 		_, err := io.ReadFull(res.Body, body)
 		return body, err
 	}
-	body, err := io.ReadAll(io.LimitReader(res.Body, int64(limit)+1))
-	if err == nil && len(body) > limit {
-		return nil, &TooLargeError{Limit: limit}
+	body := make([]byte, 0, 4<<10)
+	for {
+		if len(body) > limit {
+			return nil, &TooLargeError{Limit: limit}
+		}
+		if body = grow(body, 1); len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+		n, err := res.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return body, err
 }
 
 // drain reads what little is left of a body, so that the connection can be

@@ -15,7 +15,8 @@ var recycled sync.Pool
 // buffer returns n bytes, of any content.
 func buffer(n int) []byte {
 	if n >= recycleMin && n <= recycleMax {
-		if b, ok := recycled.Get().(*[]byte); ok && cap(*b) >= n {
+		// One that is much too large would be kept by a small message.
+		if b, ok := recycled.Get().(*[]byte); ok && n <= cap(*b) && cap(*b) <= 2*n {
 			return (*b)[:n]
 		}
 	}

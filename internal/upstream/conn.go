@@ -49,6 +49,8 @@ type Conn struct {
 	work sync.WaitGroup // goroutines of the connection
 	stop sync.Once
 
+	asides chan struct{} // a place for each answer of sendAside under way
+
 	mu      sync.Mutex
 	closing bool // no more goroutines may start
 }
@@ -149,7 +151,7 @@ func (c *Conn) fail(err error) { c.end(err) }
 func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, error) {
 	id := c.next.Add(1)
 	out, token := c.prepare(id, req)
-	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, token, ex) })
+	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, id, token, ex) })
 	if err != nil {
 		return nil, c.requestFault(ctx, out.method, err)
 	}
@@ -183,17 +185,18 @@ func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
 	return out, token
 }
 
-// relay passes on a message that came for a request.
-func (c *Conn) relay(ctx context.Context, m *wire.Message, token []byte, ex hub.Exchange) {
-	if m.Kind == wire.Request {
-		c.answer(ctx, m, ex)
-		return
-	}
-	switch m.MethodName() {
-	case protocol.NotificationToolsList:
+// relay passes on a message that came for the request with the id.
+func (c *Conn) relay(ctx context.Context, m *wire.Message, id uint64, token []byte, ex hub.Exchange) {
+	switch method := m.MethodName(); {
+	case method == protocol.MethodPing || method == protocol.NotificationToolsList:
 		c.unasked(m)
-	case protocol.NotificationProgress:
-		if t := m.Member(protocol.MetaProgressToken); t.Exists() && token != nil {
+	case m.Kind == wire.Request:
+		c.answer(ctx, m, ex)
+	case method == protocol.NotificationCancelled:
+		// It names a question of the server's by an id that is of this leg.
+	case method == protocol.NotificationProgress:
+		t := m.Member(protocol.MetaProgressToken)
+		if token != nil && string(t.Of(m.Raw)) == strconv.FormatUint(id, 10) {
 			ex.Notify(wire.Splice(m.Raw, wire.Replace(t, token)))
 		}
 	default:
@@ -218,10 +221,10 @@ func (c *Conn) unasked(m *wire.Message) {
 	method := m.MethodName()
 	switch {
 	case m.Kind == wire.Request && method == protocol.MethodPing:
-		c.send(c.ctx, "", wire.Splice([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`),
+		c.sendAside(wire.Splice([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`),
 			wire.Edit{Start: 22, End: 23, Text: m.ID.Of(m.Raw)}))
 	case m.Kind == wire.Request:
-		c.send(c.ctx, "", refusal(m, hub.E(message.NotAskable, nil)))
+		c.sendAside(refusal(m, hub.E(message.NotAskable, nil)))
 	case method == protocol.NotificationToolsList:
 		c.opt.ToolsChanged()
 	case method == protocol.NotificationMessage:
@@ -250,6 +253,23 @@ func (c *Conn) send(ctx context.Context, method string, raw []byte) {
 		c.log.Debug("a message to the server was not sent", "error", err)
 	}
 }
+
+// sendAside is send for whoever must not wait, such as the reader of a stream.
+// A server that asks faster than it reads gets no answer to some of it.
+func (c *Conn) sendAside(raw []byte) {
+	select {
+	case c.asides <- struct{}{}:
+		c.aside(func() {
+			c.send(c.ctx, "", raw)
+			<-c.asides
+		})
+	default:
+		c.log.Debug("an answer to the server was dropped")
+	}
+}
+
+// maxAsides bounds the answers to a server's own requests under way.
+const maxAsides = 8
 
 // courtesy bounds messages that the server may ignore as well.
 const courtesy = 2 * time.Second

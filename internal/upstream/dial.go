@@ -66,6 +66,8 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 		opt: opt,
 		log: opt.Log.With("server", opt.Server.Key),
 		leg: protocol.Leg{ClientInfo: opt.ClientInfo},
+
+		asides: make(chan struct{}, maxAsides),
 	}
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	if err := c.open(); err != nil {
@@ -76,7 +78,7 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	defer cancel()
 	if err := c.handshake(limited); err != nil {
 		err = c.handshakeFault(ctx, err)
-		c.Close(ctx)
+		c.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
 	c.link.watch()

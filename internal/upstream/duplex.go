@@ -66,6 +66,21 @@ func (d *duplex) read() {
 }
 
 func (d *duplex) sort(line []byte) {
+	if line[0] == '[' { // 2025-03-26, "Batching": receiving is a must
+		parts, _, err := wire.Batch(line, wire.Limits{})
+		if err != nil {
+			d.stray.Add(1)
+			return
+		}
+		for _, part := range parts {
+			d.one(part)
+		}
+		return
+	}
+	d.one(line)
+}
+
+func (d *duplex) one(line []byte) {
 	m, err := wire.Scan(line, wire.Limits{})
 	if err != nil {
 		d.stray.Add(1)
@@ -103,10 +118,13 @@ func (d *duplex) sort(line []byte) {
 
 // only returns the inbox of the one call under way; nil if there is none or
 // more than one, since then nobody can tell whose a message is (design D3).
-// Requests of the hub's own are not calls: nobody hears what they bring.
+// Requests of the hub's own are not calls: nobody hears what they bring. A call
+// whose caller has left counts as long as the server may be at work on it, since
+// what it says then must not reach somebody else.
 func (d *duplex) only() *inbox {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.forget()
 	var one *inbox
 	for _, box := range d.flights {
 		if box.own {
@@ -118,6 +136,18 @@ func (d *duplex) only() *inbox {
 		one = box
 	}
 	return one
+}
+
+// lingers is how long a server may be at work on a request that was cancelled.
+const lingers = time.Minute
+
+// forget drops the requests that were left long ago. The caller holds mu.
+func (d *duplex) forget() {
+	for id, box := range d.flights {
+		if since := box.leftAt(); !since.IsZero() && time.Since(since) > lingers {
+			delete(d.flights, id)
+		}
+	}
 }
 
 func (d *duplex) find(id []byte) *inbox {
@@ -147,6 +177,7 @@ func (d *duplex) take(id []byte) *inbox {
 func (d *duplex) tooLarge(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.forget()
 	if len(d.flights) > 1 {
 		return
 	}
@@ -161,19 +192,27 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 	}
 	box := newInbox(out.own)
 	d.mu.Lock()
+	if len(d.flights) > 1000 {
+		d.forget()
+	}
 	d.flights[out.id] = box
 	d.mu.Unlock()
+	left := false
 	defer func() {
 		d.mu.Lock()
-		delete(d.flights, out.id)
-		d.mu.Unlock()
+		defer d.mu.Unlock()
+		if !left {
+			delete(d.flights, out.id)
+			return
+		}
+		box.leave()
 	}()
 
 	if err := d.stream.Write(ctx, out.raw); err != nil {
 		if ctx.Err() == nil {
 			return wire.Message{}, d.broken(ctx, err)
 		}
-		if !errors.Is(err, transport.ErrNotSent) {
+		if left = !errors.Is(err, transport.ErrNotSent); left {
 			d.cancel(ctx, out)
 		}
 		return wire.Message{}, err
@@ -182,6 +221,7 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 		select {
 		case <-box.ready:
 		case <-ctx.Done():
+			left = true
 			d.cancel(ctx, out)
 			return wire.Message{}, context.Cause(ctx)
 		case <-d.conn.ctx.Done():
@@ -254,36 +294,56 @@ func (d *duplex) state() Health {
 }
 
 // inbox holds what came for one request until its goroutine takes it, in
-// order. Notifications beyond the limit push out the oldest ones, so that a
+// order. Notifications beyond the limits push out the oldest ones, so that a
 // caller who does not read costs a bounded amount of memory; a response is
 // always kept.
 type inbox struct {
 	own   bool          // of a request of the hub's own
 	ready chan struct{} // has a token when there may be something new
+
 	mu    sync.Mutex
 	items []wire.Message
+	size  int // bytes of the items
 	err   error
+	left  time.Time // when its goroutine went away without a response
 }
 
-const inboxLimit = 10_000
+// What may wait in an inbox.
+const (
+	inboxItems = 10_000
+	inboxBytes = 4 << 20
+)
 
 func newInbox(own bool) *inbox { return &inbox{own: own, ready: make(chan struct{}, 1)} }
 
 func (b *inbox) put(m wire.Message, err error) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.left.IsZero() {
+		return
+	}
 	if err != nil {
 		b.err = err
 	} else {
-		if len(b.items) >= inboxLimit {
-			b.items = b.items[1:]
-		}
 		b.items = append(b.items, m)
+		b.size += len(m.Raw)
+		for len(b.items) > 1 && (len(b.items) > inboxItems || b.size > inboxBytes) {
+			b.drop()
+		}
 	}
-	b.mu.Unlock()
 	select {
 	case b.ready <- struct{}{}:
 	default:
 	}
+}
+
+// drop takes the oldest message out. The caller holds mu.
+func (b *inbox) drop() wire.Message {
+	m := b.items[0]
+	b.items[0] = wire.Message{}
+	b.items = b.items[1:]
+	b.size -= len(m.Raw)
+	return m
 }
 
 // get returns the oldest message, an error that came instead of one, or false.
@@ -293,8 +353,18 @@ func (b *inbox) get() (m wire.Message, err error, ok bool) {
 	if len(b.items) == 0 {
 		return wire.Message{}, b.err, false
 	}
-	m = b.items[0]
-	b.items[0] = wire.Message{}
-	b.items = b.items[1:]
-	return m, nil, true
+	return b.drop(), nil, true
+}
+
+// leave is called by the goroutine of the request when it waits no longer.
+func (b *inbox) leave() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.items, b.size, b.left = nil, 0, time.Now()
+}
+
+func (b *inbox) leftAt() time.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left
 }

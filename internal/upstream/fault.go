@@ -153,7 +153,7 @@ func (c *Conn) where() string {
 	if err != nil {
 		return "the server"
 	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+	return u.Scheme + "://" + u.Host // hosted servers have keys in their paths
 }
 
 func netDetail(err error) string {

@@ -53,6 +53,14 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	if l.conn.ctx.Err() != nil {
 		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
 	}
+	if out.own {
+		// A call may still be answered when the connection is given up; what
+		// the hub asks for itself is of no use then.
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(l.conn.ctx, func() { cancel(context.Cause(l.conn.ctx)) })()
+	}
 	var reply wire.Message
 	var broken error
 	take := func(raw []byte) bool {
@@ -129,9 +137,10 @@ func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wir
 
 // refused makes sense of an answer that is no success. A JSON-RPC error for
 // this very request is an answer like any other. That a session is not known
-// is said with 404 (2025-11-25, "Session Management"). Many servers say 400
-// instead, with an error that has no id: in JSON-RPC that is one for a request
-// which was not even read (section 5), so that it may be sent again as well.
+// is said with 404 (2025-11-25, "Session Management"). Servers built like the
+// examples of the official TypeScript SDK say 400 instead, with no id and the
+// code -32000, which they have for nothing else; a message that is at fault
+// itself gets another code, and must not be sent again.
 func (l *httpLink) refused(out *outbound, session string, err error) (wire.Message, error) {
 	bad, ok := errors.AsType[*transport.StatusError](err)
 	if !ok {
@@ -145,7 +154,8 @@ func (l *httpLink) refused(out *outbound, session string, err error) (wire.Messa
 	if isMessage && id == strconv.FormatUint(out.id, 10) && (session == "" || bad.Status != http.StatusNotFound) {
 		return m, nil
 	}
-	unread := bad.Status == http.StatusBadRequest && isMessage && (id == "" || id == "null")
+	code := string(wire.Lookup(m.Raw, m.Error, "code").Of(m.Raw))
+	unread := bad.Status == http.StatusBadRequest && isMessage && (id == "" || id == "null") && code == strconv.Itoa(protocol.CodeUnavailable)
 	if session != "" && (bad.Status == http.StatusNotFound || unread) {
 		lost := hub.E(message.SessionLost, err)
 		l.conn.fail(lost)
@@ -186,13 +196,10 @@ func (l *httpLink) watch() {
 			got, err := open(last)
 			if bad, ok := errors.AsType[*transport.StatusError](err); ok {
 				switch bad.Status {
-				case http.StatusMethodNotAllowed, http.StatusNotImplemented:
-					return // the server has no such stream
-				case http.StatusNotFound:
-					if l.conn.Era() == protocol.Legacy {
-						l.conn.fail(hub.E(message.SessionLost, err))
-						return
-					}
+				case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusNotFound, http.StatusBadRequest:
+					// The server has no such stream. 404 may also stand for a
+					// session that is lost; the next call finds that out.
+					return
 				}
 			}
 			if got.LastID != "" {

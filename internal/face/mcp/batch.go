@@ -51,7 +51,12 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 		case m.Kind == wire.Request:
 			free <- struct{}{}
 			all.Go(func() {
-				defer func() { <-free }()
+				defer func() {
+					<-free
+					if recover() != nil { // net/http does so for single requests
+						answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), hub.E(message.Internal, nil)).Raw
+					}
+				}()
 				a := d.gateway.Request(r.Context(), caller, &m, reply)
 				answers[i] = wire.Splice(a.Raw, a.Edits...)
 			})

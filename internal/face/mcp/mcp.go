@@ -25,7 +25,7 @@ const (
 	maxBody    = 64 << 20
 	maxDepth   = 512
 	bodyLimit  = 30 * time.Second // to send the body
-	writeLimit = 30 * time.Second // for the client to take one message
+	writeLimit = 10 * time.Second // for the client to take one message
 	silence    = 15 * time.Second // then the client hears that we are still there
 )
 
