@@ -283,6 +283,42 @@ func TestCancelled(t *testing.T) {
 	})
 }
 
+// What a server says for a call that was cancelled does not reach the next
+// caller, although that one's is then the only call that anybody waits for.
+func TestLateLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late, calls := [2]chan struct{}{make(chan struct{}), make(chan struct{})}, 0
+		h := start(t, &scripted{call: func(_ request, send func(string, ...any)) string {
+			n := calls
+			calls++
+			<-late[n]
+			if n > 0 {
+				return `"result":{}`
+			}
+			send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"secret of the first"}}`)
+			return `"result":{}`
+		}}, gateway.Options{})
+		defer h.stop()
+		first, second, e := h.open(t), h.open(t), &ear{}
+		answers := make(chan string, 2)
+		go func() { answers <- text(h.Request(t.Context(), first.Caller(), msg(t, callT), &ear{})) }()
+		synctest.Wait()
+		h.End(first)
+		<-answers
+		go func() { answers <- text(h.Request(t.Context(), second.Caller(), msg(t, callT), e)) }()
+		synctest.Wait()
+		close(late[0])
+		synctest.Wait()
+		close(late[1])
+		if a := <-answers; a != `{"jsonrpc":"2.0","id":"x","result":{}}` {
+			t.Errorf("the second call: %s", a)
+		}
+		if len(e.heard) > 0 {
+			t.Errorf("the second caller heard %q", e.heard)
+		}
+	})
+}
+
 // Log lines reach a caller from its level on, in either era's way of saying so.
 func TestLevels(t *testing.T) {
 	lines := func(_ request, send func(string, ...any)) string {

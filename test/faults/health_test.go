@@ -64,7 +64,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 		{"no uvx", command("uvx", "some-server"), hub.StateFailed, "uv_missing", "belongs to uv", "Install uv"},
 		{"no program", command("/etc/passwd"), hub.StateFailed, "command_unusable", "cannot be run", "permissions"},
 		{"no directory", noDir, hub.StateFailed, "command_unusable", "/nowhere", "cwd"},
-		{"crash at the start", command(program, "-fault", "crashstart"), hub.StateFailed, "server_crash_loop", "cannot find the database", "then restart"},
+		{"crash at the start", command(program, "-fault", "crashstart"), hub.StateFailed, "server_crash_loop", "cannot find the database", "start Toolcrib again"},
 		{"junk", command("/bin/sh", "-c", "echo Starting; echo Ready; read a; read b"), hub.StateReconnecting, "server_not_mcp", "2 lines that are no messages", "Check the command"},
 		{"not a word", command("/bin/sh", "-c", "read a; read b"), hub.StateReconnecting, "server_silent", `"initialize" within 1s`, "by hand"},
 		{"another protocol", command(program, "-fault", "badproto"), hub.StateFailed, "server_protocol", "1999-01-01", "2025-11-25"},
