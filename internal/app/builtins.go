@@ -4,11 +4,4 @@ import "github.com/toolcrib/toolcrib/internal/builtin"
 
 // Builtins are the keys of the servers that are part of the program, in the
 // order in which they are listed.
-func Builtins() []string {
-	all := builtin.All()
-	keys := make([]string, len(all))
-	for i, s := range all {
-		keys[i] = s.Key
-	}
-	return keys
-}
+func Builtins() []string { return builtin.Keys() }
