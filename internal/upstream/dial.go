@@ -124,7 +124,7 @@ func (c *Conn) spawn() error {
 	s := c.opt.Server
 	child, err := transport.StartStdio(proc.Spec{
 		Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		OnStderr: func(line string) { c.log.Debug("standard error", "line", line) },
+		OnStderr: func(line string) { c.log.Debug("standard error", "line", redact(s.Env, line)) },
 	}, transport.LinesOptions{
 		Junk: func(line []byte) { c.log.Debug("a line that is no message", "line", message.Quote(string(line))) },
 	})
@@ -139,12 +139,12 @@ func (c *Conn) spawn() error {
 				c.log.Warn("the process was not stopped cleanly", "error", err)
 			}
 		},
-		health: func() Health { return Health{PID: p.PID(), Stderr: p.Stderr()} },
+		health: func() Health { return Health{PID: p.PID(), Stderr: redact(s.Env, p.Stderr())} },
 		ended: func(err error) error {
 			// The output of a process ends a moment before the process.
 			select {
 			case <-p.Done():
-				return exited(s.Command, p)
+				return exited(s, p)
 			case <-time.After(exitDelay):
 				return err
 			case <-c.ctx.Done():
@@ -165,7 +165,7 @@ func (c *Conn) spawn() error {
 		}
 		select {
 		case <-time.After(exitDelay):
-			c.fail(exited(s.Command, p))
+			c.fail(exited(s, p))
 		case <-c.ctx.Done():
 		}
 	})

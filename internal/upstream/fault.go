@@ -123,12 +123,26 @@ func fatal(err error) bool {
 }
 
 // exited describes the end of a process.
-func exited(command string, p *proc.Process) *hub.Error {
-	if stderr := p.Stderr(); strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
+func exited(s hub.Server, p *proc.Process) *hub.Error {
+	stderr := redact(s.Env, p.Stderr())
+	if strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
 		strings.Contains(stderr, "node: not found") || strings.Contains(stderr, "env: node:") {
-		return hub.E(message.NodeMissing, nil, "command", message.Quote(command), "path", "the PATH of the process")
+		return hub.E(message.NodeMissing, nil, "command", message.Quote(s.Command), "path", "the PATH of the process")
 	}
-	return hub.E(message.ServerExited, nil, "exit", p.Exit(), "stderr", stderrTail(p.Stderr()))
+	return hub.E(message.ServerExited, nil, "exit", p.Exit(), "stderr", stderrTail(stderr))
+}
+
+// redact takes the values that the configuration gives a process in its
+// environment out of what the process wrote: some of them are keys, and servers
+// like to say which key they were refused with. Short ones are words.
+func redact(env map[string]string, text string) string {
+	const shortest = 6
+	for _, value := range env {
+		if len(value) >= shortest {
+			text = strings.ReplaceAll(text, value, "[redacted]")
+		}
+	}
+	return text
 }
 
 // startFault explains why a command could not be started.
