@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"strconv"
 	"sync"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -18,17 +19,16 @@ type Key struct {
 
 // Registry is the calls under way. Safe for concurrent use.
 type Registry struct {
-	mu      sync.Mutex
-	byKey   map[Key]context.CancelCauseFunc
-	next    uint64
-	running map[uint64]context.CancelCauseFunc // all of them, also those without a name
-	closed  bool
-	all     sync.WaitGroup
+	mu     sync.Mutex
+	byKey  map[Key]context.CancelCauseFunc
+	next   uint64 // names the calls that belong to no conversation
+	closed bool
+	all    sync.WaitGroup
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{byKey: make(map[Key]context.CancelCauseFunc), running: make(map[uint64]context.CancelCauseFunc)}
+	return &Registry{byKey: make(map[Key]context.CancelCauseFunc)}
 }
 
 // begin enters a call. The context ends when the call is cancelled, with a
@@ -41,25 +41,20 @@ func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, done 
 		cancel(nil)
 		return nil, nil, hub.E(message.ShuttingDown, nil)
 	}
-	named := key.Session != ""
-	if named {
-		if _, taken := r.byKey[key]; taken {
-			cancel(nil)
-			return nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
-		}
-		r.byKey[key] = cancel
+	if key.Session == "" {
+		r.next++
+		key.ID = strconv.FormatUint(r.next, 10)
 	}
-	r.next++
-	n := r.next
-	r.running[n] = cancel
+	if _, taken := r.byKey[key]; taken {
+		cancel(nil)
+		return nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+	}
+	r.byKey[key] = cancel
 	r.all.Add(1)
 	return ctx, func() {
 		cancel(nil)
 		r.mu.Lock()
-		if named {
-			delete(r.byKey, key)
-		}
-		delete(r.running, n)
+		delete(r.byKey, key)
 		r.mu.Unlock()
 		r.all.Done()
 	}, nil
@@ -81,7 +76,7 @@ func (r *Registry) Cancel(key Key) bool {
 func (r *Registry) CancelAll(cause error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, cancel := range r.running {
+	for _, cancel := range r.byKey {
 		cancel(cause)
 	}
 }

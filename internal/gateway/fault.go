@@ -40,14 +40,8 @@ func Fault(era protocol.Era, id []byte, e *hub.Error) Answer {
 	if e.Code == message.VersionUnsupported {
 		b = append(b, `,"requested":`...)
 		b = wire.AppendString(b, e.Args["version"])
-		b = append(b, `,"supported":[`...)
-		for i, r := range protocol.Revisions() {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = wire.AppendString(b, string(r))
-		}
-		b = append(b, ']')
+		b = append(b, `,"supported":`...)
+		b = protocol.AppendRevisions(b)
 	} else {
 		b = appendArgs(b, e.Args)
 	}

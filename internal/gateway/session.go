@@ -115,14 +115,8 @@ const capabilities = `{"logging":{},"tools":{"listChanged":true}}`
 
 // discovered is the result of server/discover.
 func (g *Gateway) discovered() []byte {
-	b := []byte(`{"resultType":"complete","supportedVersions":[`)
-	for i, r := range protocol.Revisions() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = wire.AppendString(b, string(r))
-	}
-	b = append(b, `],"capabilities":`+capabilities+`,"ttlMs":0,"cacheScope":"private","_meta":{"`+protocol.MetaServerInfo+`":`...)
+	b := protocol.AppendRevisions([]byte(`{"resultType":"complete","supportedVersions":`))
+	b = append(b, `,"capabilities":`+capabilities+`,"ttlMs":0,"cacheScope":"private","_meta":{"`+protocol.MetaServerInfo+`":`...)
 	b = append(b, g.opt.ServerInfo...)
 	return append(b, "}}"...)
 }

@@ -37,12 +37,7 @@ type Method struct {
 	Legacy, Modern bool
 	// Notification has no answer.
 	Notification bool
-	// Key is the member of params by which it is routed to a server, and which
-	// a modern client mirrors into Mcp-Name; "" if there is none.
-	Key string
-	// Cacheable results carry ttlMs and cacheScope in the modern era.
-	Cacheable bool
-	Stage     Stage
+	Stage        Stage
 }
 
 // methods is the table of what callers may send; see [LookupMethod].
@@ -50,10 +45,10 @@ var methods = map[string]Method{
 	MethodInitialize:        {Legacy: true, Stage: StageGateway},
 	MethodPing:              {Legacy: true, Stage: StageGateway},
 	MethodSetLevel:          {Legacy: true, Stage: StageGateway},
-	MethodDiscover:          {Modern: true, Cacheable: true, Stage: StageGateway},
+	MethodDiscover:          {Modern: true, Stage: StageGateway},
 	MethodListen:            {Modern: true, Stage: StageGateway},
-	MethodToolsList:         {Legacy: true, Modern: true, Cacheable: true, Stage: StageCatalog},
-	MethodToolsCall:         {Legacy: true, Modern: true, Key: "name", Stage: StageCall},
+	MethodToolsList:         {Legacy: true, Modern: true, Stage: StageCatalog},
+	MethodToolsCall:         {Legacy: true, Modern: true, Stage: StageCall},
 	NotificationInitialized: {Legacy: true, Notification: true, Stage: StageGateway},
 	NotificationCancelled:   {Legacy: true, Modern: true, Notification: true, Stage: StageGateway},
 	NotificationProgress:    {Legacy: true, Notification: true, Stage: StageGateway},

@@ -4,7 +4,12 @@
 // here holds state, waits or sends.
 package protocol
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
 
 // Revision is a protocol version as it stands on the wire.
 type Revision string
@@ -27,6 +32,30 @@ const (
 // Revisions returns every revision spoken, newest first.
 func Revisions() []Revision {
 	return []Revision{Rev20260728, Rev20251125, Rev20250618, Rev20250326, Rev20241105}
+}
+
+// KnownRevisions names every revision spoken, newest first, for a person.
+func KnownRevisions() string {
+	var b strings.Builder
+	for i, r := range Revisions() {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(r))
+	}
+	return b.String()
+}
+
+// AppendRevisions appends every revision spoken, newest first, as a JSON array.
+func AppendRevisions(dst []byte) []byte {
+	dst = append(dst, '[')
+	for i, r := range Revisions() {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = wire.AppendString(dst, string(r))
+	}
+	return append(dst, ']')
 }
 
 // Known reports whether the revision is spoken here.

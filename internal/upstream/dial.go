@@ -287,11 +287,7 @@ func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Mess
 }
 
 func unknownVersion(v string) *hub.Error {
-	known := make([]string, 0, 5)
-	for _, r := range protocol.Revisions() {
-		known = append(known, string(r))
-	}
-	return hub.E(message.ServerProtocol, nil, "version", message.Quote(v), "known", strings.Join(known, ", "))
+	return hub.E(message.ServerProtocol, nil, "version", message.Quote(v), "known", protocol.KnownRevisions())
 }
 
 // runsPackages reports whether a command fetches the server's package before

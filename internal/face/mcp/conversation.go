@@ -130,11 +130,7 @@ func mismatch(header, detail string) *hub.Error {
 }
 
 func unsupported(version string) *hub.Error {
-	known := make([]string, 0, 5)
-	for _, r := range protocol.Revisions() {
-		known = append(known, string(r))
-	}
-	return hub.E(message.VersionUnsupported, nil, "version", message.Quote(version), "known", strings.Join(known, ", "))
+	return hub.E(message.VersionUnsupported, nil, "version", message.Quote(version), "known", protocol.KnownRevisions())
 }
 
 // scanFault says what is wrong with a message.
