@@ -3,18 +3,34 @@
 // no behaviour of its own.
 package hub
 
+import "time"
+
 // Principal is who a call is made for.
 type Principal struct {
 	Subject string // stable id; "local" for a caller on this machine without a token
 	Door    Door
+	Role    Role
 }
+
+// Role is what a principal may do.
+type Role uint8
+
+// The roles; each may do what those before it may.
+const (
+	RoleCaller Role = iota // look around and call tools
+	RoleAdmin              // change servers and the configuration
+)
 
 // Door is the way by which a caller came in.
 type Door string
 
 // The doors.
 const (
-	DoorMCP Door = "mcp"
+	DoorMCP       Door = "mcp"   // streamable HTTP
+	DoorSSE       Door = "sse"   // HTTP with server-sent events, as of 2024-11-05
+	DoorWebSocket Door = "ws"    // MCP over a WebSocket
+	DoorStdio     Door = "stdio" // a client that started "toolcrib stdio"
+	DoorREST      Door = "rest"  // the HTTP API, also as the command line uses it
 )
 
 // Local is the caller on this machine who showed no token.
@@ -33,5 +49,38 @@ type ServerChanged struct {
 	Status Status
 }
 
+// CallEnded says that a call of a tool ended, well or badly.
+type CallEnded struct {
+	Call CallRecord
+}
+
 func (ToolsChanged) event()  {}
 func (ServerChanged) event() {}
+func (CallEnded) event()     {}
+
+// CallRecord is what is kept of a call that ended. It holds neither arguments
+// nor results, which may be secrets.
+type CallRecord struct {
+	Time     time.Time // when it began
+	Subject  string    // who called
+	Door     Door      // and through which door
+	Name     string    // of the tool, as the caller put it; shortened if it is very long
+	Server   string    // "" if the name stands for no tool
+	Tool     string    // the server's own name for it
+	Outcome  Outcome
+	Code     string // stable code of the hub's error; "" if the server answered
+	Reason   string // what a person is told of the error, in English
+	Duration time.Duration
+	Bytes    int // of the server's answer
+}
+
+// Outcome is how a call ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeToolError Outcome = "tool_error" // the server answered with isError, or with a JSON-RPC error
+	OutcomeFailed    Outcome = "failed"     // the hub has no answer to give; see Code
+	OutcomeCancelled Outcome = "cancelled"
+)

@@ -1,0 +1,316 @@
+// Package api is the HTTP API's vocabulary: the shapes of what goes over it,
+// shared by the door that serves it and the client that uses it. It has no
+// behaviour.
+//
+// All paths are below [Base]. Errors are [Problem] documents. A change needs
+// the administrator's token as a bearer token; reading and calling need none
+// on this machine. The whole API is described by api/openapi.json, which is
+// generated from these shapes.
+package api
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Base is where the API begins.
+const Base = "/api/v1"
+
+// Problem is an error (RFC 9457), with the stable code of the message
+// catalogue. Title, Detail and Remedy are in the language asked for.
+type Problem struct {
+	Type     string          `json:"type" doc:"URN of the code" example:"urn:toolcrib:server_unknown"`
+	Title    string          `json:"title" doc:"What went wrong"`
+	Status   int             `json:"status" doc:"HTTP status"`
+	Code     string          `json:"code" doc:"Stable code, for programs"`
+	Detail   string          `json:"detail,omitempty" doc:"What went wrong, and what to do"`
+	Remedy   string          `json:"remedy,omitempty" doc:"What to do"`
+	Problems []ConfigProblem `json:"problems,omitempty" doc:"For config_invalid: every problem of the text"`
+}
+
+// ConfigProblem is one thing that is wrong with a configuration, or odd.
+type ConfigProblem struct {
+	Line   int    `json:"line" doc:"From 1; 0 if it has no place"`
+	Column int    `json:"column" doc:"In characters, from 1"`
+	Detail string `json:"detail"`
+}
+
+// Status is what there is to tell about the hub.
+type Status struct {
+	Version  string       `json:"version"`
+	Started  time.Time    `json:"started"`
+	PID      int          `json:"pid"`
+	Listen   string       `json:"listen" doc:"URL of the listener; empty if only the local socket is served"`
+	DataDir  string       `json:"dataDir"`
+	Config   ConfigStatus `json:"config"`
+	Servers  int          `json:"servers"`
+	Ready    int          `json:"ready" doc:"Servers that are connected"`
+	Tools    int          `json:"tools" doc:"Tools that are offered"`
+	Sessions int          `json:"sessions" doc:"Open MCP sessions of callers"`
+}
+
+// ConfigStatus tells about the configuration file.
+type ConfigStatus struct {
+	Path     string          `json:"path" doc:"Empty if there is none"`
+	Exists   bool            `json:"exists"`
+	ETag     string          `json:"etag" doc:"Of the text in force"`
+	Writable bool            `json:"writable" doc:"False if the file is broken or not to be written to"`
+	Problems []ConfigProblem `json:"problems" doc:"Why the file is not in force"`
+	Warnings []ConfigProblem `json:"warnings"`
+}
+
+// Server is one server.
+type Server struct {
+	Key       string     `json:"key"`
+	Name      string     `json:"name" doc:"For people"`
+	Kind      string     `json:"kind" enum:"builtin,stdio,http,sse,ws"`
+	State     string     `json:"state" enum:"disabled,idle,starting,ready,reconnecting,failed,stopping,stopped"`
+	Since     time.Time  `json:"since" doc:"When it came into this state"`
+	Code      string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
+	Reason    string     `json:"reason,omitempty" doc:"Why it is not ready"`
+	Remedy    string     `json:"remedy,omitempty" doc:"What to do about it"`
+	Retry     *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
+	PID       int        `json:"pid,omitempty" doc:"Of its process"`
+	Tools     int        `json:"tools" doc:"Tools that are offered"`
+	Hidden    int        `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
+	Junk      int64      `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
+	Stderr    string     `json:"stderr,omitempty" doc:"The end of what it wrote to standard error"`
+	Protocol  string     `json:"protocol,omitempty" doc:"The MCP revision agreed upon"`
+	Info      string     `json:"info,omitempty" doc:"What it calls itself"`
+	Enabled   bool       `json:"enabled"`
+	AutoStart bool       `json:"autoStart"`
+	Priority  int        `json:"priority"`
+	Timeout   string     `json:"timeout" doc:"Of one call" example:"30s"`
+	Command   string     `json:"command,omitempty"`
+	Args      []string   `json:"args,omitempty" doc:"What may be a secret is masked"`
+	Dir       string     `json:"cwd,omitempty"`
+	URL       string     `json:"url,omitempty" doc:"Without its query, which may hold a secret"`
+	Env       []string   `json:"env,omitempty" doc:"Names only"`
+	Headers   []string   `json:"headers,omitempty" doc:"Names only"`
+	Defined   bool       `json:"defined" doc:"It has an entry in the configuration file"`
+}
+
+// ServerList is every server, in the order of the configuration.
+type ServerList struct {
+	Servers []Server `json:"servers"`
+}
+
+// Entry is what the configuration file says about one server, as JSON: the
+// members that docs/configuration.md describes.
+type Entry = json.RawMessage
+
+// ServerAdd defines a server. Values that are secrets are sealed before they
+// are written.
+type ServerAdd struct {
+	Key   string `json:"key"`
+	Entry Entry  `json:"entry"`
+}
+
+// ServerChange replaces what the configuration says about a server.
+type ServerChange struct {
+	Entry Entry `json:"entry" doc:"The whole entry; a value of \"${unchanged}\" stays what it is"`
+}
+
+// ServerEntry is what the configuration file says about a server, with its
+// secrets masked as "${unchanged}".
+type ServerEntry struct {
+	Key   string `json:"key"`
+	Entry Entry  `json:"entry"`
+	ETag  string `json:"etag" doc:"Of the configuration file"`
+}
+
+// Actions on a server.
+const (
+	ActionEnable  = "enable"  // in the configuration
+	ActionDisable = "disable" // in the configuration
+	ActionStart   = "start"   // now; waits until it is ready or known not to be
+	ActionStop    = "stop"    // now, until it is started or the hub restarts
+	ActionRestart = "restart"
+	ActionRefresh = "refresh" // ask for its tools again
+)
+
+// LogLine is one line of a server's log.
+type LogLine struct {
+	Seq    uint64    `json:"seq"`
+	Time   time.Time `json:"time"`
+	Source string    `json:"source" enum:"stderr,junk,server,hub"`
+	Text   string    `json:"text"`
+}
+
+// Log is the end of a server's log, oldest line first.
+type Log struct {
+	Lines []LogLine `json:"lines"`
+}
+
+// Tool is one tool that is offered.
+type Tool struct {
+	Name        string          `json:"name" doc:"The exposed name, by which it is called"`
+	Server      string          `json:"server" doc:"Key of its server"`
+	Tool        string          `json:"tool" doc:"The server's own name for it"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	ReadOnly    bool            `json:"readOnly"`
+	Idempotent  bool            `json:"idempotent"`
+	State       string          `json:"state" doc:"Of its server"`
+	Definition  json.RawMessage `json:"definition,omitempty" doc:"The whole description, as MCP callers get it; only when one tool is asked for"`
+}
+
+// ToolList is every tool that is offered, in the order in which MCP callers
+// see them.
+type ToolList struct {
+	Tools []Tool `json:"tools"`
+}
+
+// Call asks for one call of a tool.
+type Call struct {
+	Tool      string          `json:"tool" doc:"Its exposed name, or its own name if that is clear"`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object"`
+	LogLevel  string          `json:"logLevel,omitempty" doc:"Log lines of the server from this level on are wanted" enum:"debug,info,notice,warning,error,critical,alert,emergency"`
+
+	// A server that has questions (2026-07-28, "Multi Round-Trip Requests")
+	// is answered by the same call with these two.
+	Answers      json.RawMessage `json:"inputResponses,omitempty" doc:"Answers to the questions of the result before"`
+	RequestState string          `json:"requestState,omitempty" doc:"From the result before"`
+	Interactive  bool            `json:"interactive,omitempty" doc:"Questions can be answered; else a server with a question gets none"`
+}
+
+// CallResult is how a call went.
+type CallResult struct {
+	Server   string          `json:"server"`
+	Tool     string          `json:"tool"`
+	IsError  bool            `json:"isError" doc:"The tool says that it failed"`
+	Result   json.RawMessage `json:"result" doc:"The server's result, as it is"`
+	Duration float64         `json:"durationMs"`
+}
+
+// CallEvent is what comes of a call that is followed as an event stream
+// (Accept: text/event-stream): any number of progress and log, then one
+// result or problem. The event's name says which member is set.
+type CallEvent struct {
+	Progress json.RawMessage `json:"progress,omitempty" doc:"params of notifications/progress"`
+	Log      json.RawMessage `json:"log,omitempty" doc:"params of notifications/message"`
+	Result   *CallResult     `json:"result,omitempty"`
+	Problem  *Problem        `json:"problem,omitempty"`
+}
+
+// CallRecord is one call that ended. Arguments and results are not kept.
+type CallRecord struct {
+	Time     time.Time `json:"time" doc:"When it began"`
+	Subject  string    `json:"subject" doc:"Who called"`
+	Door     string    `json:"door" doc:"By which way"`
+	Name     string    `json:"name" doc:"Of the tool, as the caller put it"`
+	Server   string    `json:"server,omitempty"`
+	Tool     string    `json:"tool,omitempty"`
+	Outcome  string    `json:"outcome" enum:"ok,tool_error,failed,cancelled"`
+	Code     string    `json:"code,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Duration float64   `json:"durationMs"`
+	Bytes    int       `json:"bytes" doc:"Of the answer"`
+}
+
+// CallList is the calls that ended last, newest first.
+type CallList struct {
+	Calls []CallRecord `json:"calls"`
+}
+
+// ConfigText is the configuration file.
+type ConfigText struct {
+	Path string `json:"path"`
+	ETag string `json:"etag"`
+	Text string `json:"text" doc:"With every value that may be a secret replaced by ${unchanged}"`
+}
+
+// ConfigUpload is a text to check or to put in force.
+type ConfigUpload struct {
+	Text string `json:"text" doc:"The whole file; a value of \"${unchanged}\" stays what it is"`
+}
+
+// ConfigCheck is what is said of a text.
+type ConfigCheck struct {
+	Valid    bool            `json:"valid"`
+	Problems []ConfigProblem `json:"problems"`
+	Warnings []ConfigProblem `json:"warnings"`
+	Diff     ConfigDiff      `json:"diff" doc:"What would change if it were put in force"`
+}
+
+// ConfigDiff names the servers by what happens to them.
+type ConfigDiff struct {
+	Added     []string `json:"added"`
+	Changed   []string `json:"changed"`
+	Removed   []string `json:"removed"`
+	Unchanged []string `json:"unchanged"`
+}
+
+// Import is another program's file, whose servers are to be taken over.
+type Import struct {
+	Text     string   `json:"text" doc:"Of the file, in any form that is known"`
+	Name     string   `json:"name,omitempty" doc:"Of the file, for messages"`
+	Keys     []string `json:"keys,omitempty" doc:"Only these servers; all if empty"`
+	Replace  bool     `json:"replace,omitempty" doc:"Also those whose key is taken by another definition"`
+	Disabled bool     `json:"disabled,omitempty" doc:"Take them over disabled"`
+}
+
+// ImportResult is what an import does, or would do.
+type ImportResult struct {
+	Form     string          `json:"form" doc:"Whose file it is" example:"claude"`
+	New      []string        `json:"new"`
+	Same     []string        `json:"same" doc:"Already there just so"`
+	Clashing []string        `json:"clashing" doc:"Another definition has the key"`
+	Written  []string        `json:"written" doc:"Taken over now; empty for a dry run"`
+	Warnings []ConfigProblem `json:"warnings"`
+}
+
+// Test is an entry to try out without saving it.
+type Test struct {
+	Key   string `json:"key,omitempty" doc:"Of a server in the configuration, to test that one"`
+	Entry Entry  `json:"entry,omitempty" doc:"An entry that is not saved"`
+}
+
+// The steps of a test, in this order. A step is only tried if those before it
+// went well.
+const (
+	StepConfig    = "config"    // the entry makes sense and its placeholders can be filled in
+	StepCommand   = "command"   // the command is found; of a remote server, the host is reached
+	StepStart     = "start"     // the process runs
+	StepHandshake = "handshake" // it answers as an MCP server
+	StepVersion   = "version"   // in a revision that is known
+	StepAuth      = "auth"      // it lets us in
+	StepTools     = "tools"     // it lists its tools
+)
+
+// TestResult is how far a test came.
+type TestResult struct {
+	OK       bool       `json:"ok"`
+	Steps    []TestStep `json:"steps"`
+	Tools    []string   `json:"tools" doc:"The server's own names"`
+	Protocol string     `json:"protocol,omitempty"`
+	Info     string     `json:"info,omitempty" doc:"What it calls itself"`
+	Stderr   string     `json:"stderr,omitempty"`
+	Duration float64    `json:"durationMs"`
+}
+
+// TestStep is one step of a test.
+type TestStep struct {
+	Step   string `json:"step" enum:"config,command,start,handshake,version,auth,tools"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty" doc:"What was found, or what went wrong"`
+	Code   string `json:"code,omitempty" doc:"What went wrong: the stable code"`
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Secret names a sealed value; the value itself never leaves the hub.
+type Secret struct {
+	Name string    `json:"name"`
+	Set  time.Time `json:"set"`
+	Used []string  `json:"used" doc:"Keys of the servers that refer to it"`
+}
+
+// SecretList is the names of the sealed values.
+type SecretList struct {
+	Secrets []Secret `json:"secrets"`
+}
+
+// SecretValue is a value to be sealed.
+type SecretValue struct {
+	Value string `json:"value"`
+}
