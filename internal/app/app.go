@@ -5,28 +5,36 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/builtin"
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/datadir"
 	"github.com/toolcrib/toolcrib/internal/face/mcp"
+	"github.com/toolcrib/toolcrib/internal/face/rest"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
@@ -39,11 +47,34 @@ const (
 
 // Options are what a person can choose at the start.
 type Options struct {
-	Config  *config.Config
-	Listen  string // host and port; port 0 for any that is free
+	// Config is the path of the configuration file. Strict makes a file that
+	// is missing or cannot be used an error of New; else the hub runs with its
+	// built-in servers and tells what is wrong with the file. An empty path
+	// stands for no file.
+	Config string
+	Strict bool
+
+	// Listen is host and port, with port 0 for any that is free; "" to serve
+	// the local socket in the data directory only.
+	Listen       string
+	AllowHosts   []string // names of this machine, beside loopback, in requests that come through a proxy
+	RequireToken bool     // every caller has to show a token; needed for addresses other than loopback
+	TLSCert      string   // files of certificate and key; "" for plain HTTP
+	TLSKey       string
+
+	CACert string // file of further certificate authorities for remote servers
+	Proxy  string // URL of a proxy for remote servers, in place of the environment's
+
 	DataDir string // "" for the default of the system
 	Version string
 	Log     *slog.Logger
+
+	// OnDemand starts servers only when a call needs them, whatever the
+	// configuration says.
+	OnDemand bool
+	// Linger has the hub end by itself when the last client that is attached
+	// by "toolcrib stdio" has gone.
+	Linger bool
 
 	// Budget says how often servers are tried, and for how long; zero for the
 	// default.
@@ -52,18 +83,34 @@ type Options struct {
 
 // App is one running hub.
 type App struct {
+	opt     Options
 	log     *slog.Logger
+	started time.Time
+
 	dir     *datadir.Dir
-	ln      net.Listener
+	tokens  *auth.Tokens
+	secrets *secret.Store
+	ln      net.Listener // nil if only the socket is served
+	socket  net.Listener
+	tls     *tls.Config // nil for plain HTTP
+	network transport.Network
+
+	bus     *bus.Bus
+	source  *control.Source
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
+	journal *journal.Journal
 	call    *call.Pipeline
 	gateway *gateway.Gateway
+	control *control.Control
+	mcp     *mcp.Door
+	rest    *rest.Door
 	http    *httpd.Server
-	servers map[string]hub.Server
 
 	once    sync.Once
 	stopErr error
+	ended   chan struct{} // somebody asked for the end
+	end     sync.Once
 	failed  chan error
 	steps   []step
 }
@@ -74,56 +121,47 @@ type step struct {
 	undo func(ctx context.Context) error
 }
 
-// New makes a hub that holds its data directory and its address, and does
-// nothing yet. On an error, a [*hub.Error], nothing is held. Stop is to be
-// called also if Start never is.
+// New makes a hub that holds its data directory and its addresses, and does
+// nothing yet. On an error, a [*hub.Error] or [config.Problems], nothing is
+// held. Stop is to be called also if Start never is.
 func New(ctx context.Context, opt Options) (_ *App, err error) {
-	a := &App{log: opt.Log, failed: make(chan error, 8), servers: make(map[string]hub.Server)}
+	a := &App{
+		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{},
+		failed: make(chan error, 8), ended: make(chan struct{}),
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Stop(ctx))
 		}
 	}()
+	if a.source, err = control.Load(opt.Config, opt.Strict, Builtins()); err != nil {
+		return nil, err
+	}
+	a.tellSource()
 	if err := a.openData(opt.DataDir); err != nil {
 		return nil, err
 	}
-	if a.ln, err = httpd.Listen(ctx, opt.Listen); err != nil {
+	if err := a.listen(ctx); err != nil {
 		return nil, err
 	}
-	a.onStop("listener", func(context.Context) error {
-		if err := a.ln.Close(); !errors.Is(err, net.ErrClosed) {
-			return err
-		}
-		return nil
-	})
-
-	events := &bus.Bus{}
-	a.catalog, err = catalog.Open(catalog.Options{IndexPath: a.dir.Index(), Bus: events, Log: a.log})
-	if err != nil {
-		return nil, hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
+	if a.network, err = network(opt); err != nil {
+		return nil, err
 	}
-	var enabled []hub.Server
-	for _, s := range opt.Config.Servers {
-		a.servers[s.Key] = s
-		if s.Enabled {
-			enabled = append(enabled, s)
-		}
-	}
-	a.catalog.SetServers(enabled)
-	info := implementation(opt.Version)
-	a.fleet = fleet.New(fleet.Options{
-		Servers: opt.Config.Servers, Dial: upstream.Dial, Serve: builtin.Serve, ClientInfo: info,
-		Bus: events, Log: a.log, Listed: a.listed, Known: a.known,
-		Budget: opt.Budget,
-	})
-	a.call = call.New(a.catalog, a.fleet, a.log)
-	a.gateway = gateway.New(gateway.Options{
-		Call: a.call, Catalog: a.catalog, Bus: events, Log: a.log, ServerInfo: info,
-	})
-	a.http = httpd.New(a.ln, a.doors(), mcp.Refuse, a.log)
-	return a, nil
+	return a, a.assemble()
 }
 
+// tellSource logs what is wrong or odd in the configuration file.
+func (a *App) tellSource() {
+	for _, w := range a.source.Warnings {
+		a.log.Warn("configuration", "warning", w.String())
+	}
+	if a.source.Fault != nil {
+		a.log.Error("the configuration file is not in force", "path", a.source.Path, "error", a.source.Fault)
+	}
+}
+
+// openData takes the data directory, and opens what must be readable before
+// anything else is done.
 func (a *App) openData(path string) error {
 	if path == "" {
 		var err error
@@ -131,16 +169,108 @@ func (a *App) openData(path string) error {
 			return hub.E(message.DataDirUnusable, err, "path", "", "detail", err.Error())
 		}
 	}
+	unusable := func(err error) error {
+		return hub.E(message.DataDirUnusable, err, "path", path, "detail", err.Error())
+	}
 	dir, err := datadir.Open(path)
 	if taken, ok := errors.AsType[*datadir.LockedError](err); ok {
 		return hub.E(message.DataDirTaken, err, "path", path, "pid", fmt.Sprint(taken.PID))
 	}
 	if err != nil {
-		return hub.E(message.DataDirUnusable, err, "path", path, "detail", err.Error())
+		return unusable(err)
 	}
 	a.dir = dir
 	a.onStop("data directory", func(context.Context) error { return dir.Close() })
+	if a.tokens, err = auth.OpenTokens(dir.AdminToken(), dir.CallerToken()); err != nil {
+		return err
+	}
+	if a.secrets, err = secret.OpenStore(dir.SealKey(), dir.Secrets()); err != nil {
+		return unusable(err)
+	}
+	if a.journal, err = journal.Open(dir.Calls(), a.log); err != nil {
+		return unusable(err)
+	}
+	if a.catalog, err = catalog.Open(catalog.Options{IndexPath: dir.Index(), Bus: a.bus, Log: a.log}); err != nil {
+		return unusable(err)
+	}
 	return nil
+}
+
+// listen opens the address and the local socket.
+func (a *App) listen(ctx context.Context) (err error) {
+	if a.opt.TLSCert != "" || a.opt.TLSKey != "" {
+		if a.tls, err = httpd.LoadTLS(a.opt.TLSCert, a.opt.TLSKey, a.log); err != nil {
+			return err
+		}
+	}
+	if a.opt.Listen != "" {
+		if a.ln, err = httpd.Listen(ctx, a.opt.Listen, a.opt.RequireToken); err != nil {
+			return err
+		}
+		a.onStop("listener", func(context.Context) error { return closed(a.ln.Close()) })
+	}
+	path, err := a.dir.Socket()
+	if err != nil {
+		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
+	}
+	if a.socket, err = httpd.ListenSocket(ctx, path); err != nil {
+		return err
+	}
+	a.onStop("socket", func(context.Context) error { return closed(a.socket.Close()) })
+	return nil
+}
+
+// closed is the error of closing what may be closed already.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// assemble makes the parts out of each other.
+func (a *App) assemble() error {
+	info := implementation(a.opt.Version)
+	builtins := builtin.New(builtin.Options{Simulated: func(key string) bool {
+		s, _ := a.fleet.Server(key)
+		return s.Simulated
+	}})
+	resolver := secret.New(secret.Options{Dir: filepath.Dir(a.source.Path), Store: a.secrets})
+	resolve := func(s hub.Server) (hub.Server, []string, *hub.Error) { return config.Resolve(s, resolver) }
+	a.fleet = fleet.New(fleet.Options{
+		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info,
+		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network,
+		Listed: a.catalog.Listed, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
+		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand,
+	})
+	a.control = control.New(control.Options{
+		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
+		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
+			return upstream.Dial(ctx, upstream.Options{
+				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
+			})
+		},
+	})
+	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.bus, Log: a.log})
+	a.gateway = gateway.New(gateway.Options{
+		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,
+	})
+	a.mcp = mcp.New(a.gateway)
+	a.rest = rest.New(rest.Options{
+		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal,
+		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
+		Sessions: a.gateway.Sessions, Shutdown: a.End,
+	})
+	listeners := []net.Listener{a.socket}
+	if a.ln != nil {
+		listeners = append(listeners, a.ln)
+	}
+	var err error
+	a.http, err = httpd.New(httpd.Options{
+		Listeners: listeners, Doors: a.doors(), Refuse: refuse, Log: a.log, Tokens: a.tokens,
+		AllowHosts: a.opt.AllowHosts, RequireToken: a.opt.RequireToken, TLS: a.tls,
+	})
+	return err
 }
 
 // implementation is what the hub calls itself, to callers and to servers.
@@ -156,24 +286,10 @@ func implementation(version string) []byte {
 	return b
 }
 
-// listed takes what a server offers into the catalog.
-func (a *App) listed(key string, tools [][]byte) {
-	a.catalog.Replace(key, catalog.Accept(a.servers[key], tools, a.log))
-}
-
-// known reports whether the index has tools of the server.
-func (a *App) known(key string) bool {
-	for _, e := range a.catalog.Snapshot().Entries() {
-		if e.Server.Key == key {
-			return true
-		}
-	}
-	return false
-}
-
 // Start begins to serve. It does not wait for any server: what is known of
-// them from before is listed at once.
-func (a *App) Start() {
+// them from before is listed at once. The error is a [*hub.Error].
+func (a *App) Start() error {
+	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.bus) })
 	a.run("catalog", a.catalog.Run)
 	a.run("servers", a.fleet.Run)
 	served := make(chan struct{})
@@ -186,25 +302,40 @@ func (a *App) Start() {
 	a.onStop("http", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, closeLimit)
 		defer cancel()
-		err := a.http.Shutdown(ctx)
+		a.rest.Close()
+		err := errors.Join(a.mcp.Close(ctx), a.http.Shutdown(ctx))
 		<-served
 		return err
 	})
 	a.run("gateway", a.gateway.Run)
-	a.onStop("calls", func(ctx context.Context) error {
-		calls := a.call.Calls()
-		patient, cancel := context.WithTimeout(ctx, drainLimit)
-		defer cancel()
-		if calls.Drain(patient) == nil {
-			return nil
-		}
-		// Their callers get an answer, if not the one they hoped for.
-		a.log.Warn("calls that did not end in time are cancelled")
-		calls.CancelAll(hub.E(message.ShuttingDown, nil))
-		last, cancel := context.WithTimeout(ctx, answerLimit)
-		defer cancel()
-		return calls.Drain(last)
+	a.onStop("calls", a.drain)
+	if a.opt.Linger {
+		a.run("linger", a.linger)
+	}
+	err := a.dir.WriteHub(datadir.HubInfo{
+		PID: os.Getpid(), URL: a.URL(), Socket: a.socket.Addr().String(), Version: a.opt.Version, Started: a.started,
 	})
+	if err != nil {
+		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
+	}
+	a.onStop("address", func(context.Context) error { return a.dir.RemoveHub() })
+	return nil
+}
+
+// drain lets the calls under way end, and then has them end.
+func (a *App) drain(ctx context.Context) error {
+	calls := a.call.Calls()
+	patient, cancel := context.WithTimeout(ctx, drainLimit)
+	defer cancel()
+	if calls.Drain(patient) == nil {
+		return nil
+	}
+	// Their callers get an answer, if not the one they hoped for.
+	a.log.Warn("calls that did not end in time are cancelled")
+	calls.CancelAll(hub.E(message.ShuttingDown, nil))
+	last, cancel := context.WithTimeout(ctx, answerLimit)
+	defer cancel()
+	return calls.Drain(last)
 }
 
 // run starts a part that runs until its context ends, and has it end when its
@@ -250,37 +381,45 @@ func (a *App) Stop(ctx context.Context) error {
 	return a.stopErr
 }
 
-// URL is where the hub listens, without a path.
-func (a *App) URL() string { return "http://" + a.ln.Addr().String() }
+// End asks for the end of the hub: Ended is closed. It may be called more than
+// once, and does not wait.
+func (a *App) End() { a.end.Do(func() { close(a.ended) }) }
+
+// Ended is closed when somebody has asked for the end of the hub from within;
+// it is then to be stopped.
+func (a *App) Ended() <-chan struct{} { return a.ended }
+
+// URL is where the hub listens, without a path; "" if it serves the local
+// socket only.
+func (a *App) URL() string { return a.http.URL() }
+
+// Socket is the path of the local socket.
+func (a *App) Socket() string { return a.socket.Addr().String() }
 
 // DataDir is the data directory.
 func (a *App) DataDir() string { return a.dir.Path() }
 
-// Run makes a hub, calls ready once it serves, keeps it until ctx ends or a
-// part of it fails, and stops it.
+// Servers is how many servers the configuration has, the built-in ones
+// included.
+func (a *App) Servers() int { return len(a.control.Source().Config.Servers) }
+
+// Run makes a hub, calls ready once it serves, keeps it until ctx ends, it is
+// asked to end or a part of it fails, and stops it.
 func Run(ctx context.Context, opt Options, ready func(*App)) error {
 	a, err := New(ctx, opt)
 	if err != nil {
 		return err
 	}
-	a.Start()
+	if err := a.Start(); err != nil {
+		return errors.Join(err, a.Stop(ctx))
+	}
 	ready(a)
 	select {
 	case <-ctx.Done():
-		opt.Log.Info("stopping")
-		return a.Stop(ctx)
+	case <-a.Ended():
 	case err := <-a.Failed():
 		return errors.Join(err, a.Stop(ctx))
 	}
-}
-
-// doors is what there is behind the listener.
-func (a *App) doors() http.Handler {
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", mcp.New(a.gateway))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
-	})
-	mux.HandleFunc("GET /readyz", a.readyz)
-	return mux
+	opt.Log.Info("stopping")
+	return a.Stop(ctx)
 }

@@ -2,17 +2,26 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // readiness is the body of /readyz.
 type readiness struct {
-	Status  string         `json:"status"` // ready or starting
+	Status  string         `json:"status"`           // ready or starting
+	Config  *configHealth  `json:"config,omitempty"` // only if the configuration file is not in force
 	Servers []serverHealth `json:"servers"`
+}
+
+type configHealth struct {
+	Path    string   `json:"path"`
+	Reasons []string `json:"reasons"`
 }
 
 type serverHealth struct {
@@ -29,13 +38,20 @@ type serverHealth struct {
 
 // readyz answers 200 once the tools of every server are listed, be it from the
 // index, or it is known why they are not; until then 503. A server that is
-// down does not make the hub unready.
+// down does not make the hub unready, and neither does a configuration file
+// that is not in force.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	lang := message.FromHeader(r.Header.Get("Accept-Language"))
 	body := readiness{Status: "ready", Servers: []serverHealth{}}
 	status := http.StatusOK
+	if src := a.control.Source(); src.Fault != nil {
+		body.Config = &configHealth{Path: src.Path}
+		for line := range strings.Lines(reasons(src.Fault, lang)) {
+			body.Config.Reasons = append(body.Config.Reasons, strings.TrimSpace(line))
+		}
+	}
 	for _, st := range a.fleet.Status() {
-		if st.State == hub.StateStarting && !a.known(st.Key) {
+		if st.State == hub.StateStarting && !a.catalog.Snapshot().Listed(st.Key) {
 			body.Status, status = "starting", http.StatusServiceUnavailable
 		}
 		h := serverHealth{Key: st.Key, State: st.State, Since: st.Since, Tools: st.Tools, Junk: st.Junk}
@@ -49,6 +65,14 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		body.Servers = append(body.Servers, h)
 	}
 	writeJSON(w, status, body)
+}
+
+// reasons is why a file is not in force, a line for each reason.
+func reasons(fault error, lang message.Lang) string {
+	if problems, ok := errors.AsType[config.Problems](fault); ok {
+		return problems.Error()
+	}
+	return hub.AsError(fault).Text(lang).String()
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

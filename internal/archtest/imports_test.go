@@ -11,7 +11,7 @@ import (
 // message, which is the catalogue of texts and open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus")
+	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal")
 	return map[string][]string{
 		"wire":            nil,
 		"proc":            nil,
@@ -19,7 +19,10 @@ func mayImport() map[string][]string {
 		"message":         nil,
 		"datadir":         nil,
 		"archtest":        nil,
-		"apiclient":       nil,
+		"api":             nil,
+		"apiclient":       list("api hub"),
+		"journal":         list("api bus hub"),
+		"bridge":          list("transport protocol wire hub"),
 		"telemetry":       nil,
 		"protocol":        list("wire"),
 		"hub":             nil,
@@ -30,23 +33,23 @@ func mayImport() map[string][]string {
 		"bus":             list("hub"),
 		"store":           list("hub"),
 		"builtin":         list("hub"),
-		"httpd":           list("hub"),
+		"httpd":           list("auth hub"),
 		"oauth":           list("secret"),
-		"upstream":        list("transport protocol wire proc hub oauth"),
-		"fleet":           list("upstream hub bus wire protocol"),
+		"upstream":        list("transport protocol wire proc hub oauth secret"),
+		"fleet":           list("upstream transport hub bus wire protocol"),
 		"catalog":         list("hub protocol bus wire"),
 		"auth":            list("store bus hub secret"),
 		"approval":        list("store bus hub secret"),
 		"audit":           list("store bus hub secret"),
 		"call":            list("catalog fleet upstream transport policy approval audit protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
-		"control":         list("config fleet catalog hub"),
+		"control":         list("config config/importer secret fleet catalog upstream hub"),
 		"face/mcp":        face,
 		"face/rest":       face,
 		"face/xiaozhi":    face,
 		"face/device":     face,
 		"face/web":        face,
-		"cli":             list("app apiclient config datadir hub"),
+		"cli":             list("app api apiclient auth bridge config config/importer datadir hub transport wire"),
 		"app":             {"*"},
 	}
 }

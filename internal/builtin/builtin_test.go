@@ -26,15 +26,16 @@ func pipe() (near, far *mcp.IOTransport) {
 // test ends.
 func connect(t *testing.T, key string, opt Options) *mcp.ClientSession {
 	t.Helper()
-	var server *mcp.Server
-	for _, s := range All() {
-		if s.Key == key {
-			server = s.New(opt)
-		}
-	}
-	if server == nil {
+	server, ok := New(opt).server(key)
+	if !ok {
 		t.Fatalf("no server %q", key)
 	}
+	return session(t, server)
+}
+
+// session returns a client of a server, which runs until the test ends.
+func session(t *testing.T, server *mcp.Server) *mcp.ClientSession {
+	t.Helper()
 	near, far := pipe()
 	done := make(chan error, 1)
 	go func() { done <- server.Run(context.Background(), far) }()
@@ -53,48 +54,50 @@ func connect(t *testing.T, key string, opt Options) *mcp.ClientSession {
 	return session
 }
 
-// call calls a tool and returns its text, its structured content, and whether
-// it is an error.
-func call(t *testing.T, s *mcp.ClientSession, tool string, args map[string]any) (text string, structured map[string]any, isError bool) {
+// call calls a tool and returns its texts, a line each, its structured
+// content, and whether it is an error. The arguments are anything that is
+// encoded as JSON.
+func call(t *testing.T, s *mcp.ClientSession, tool string, args any) (text string, structured map[string]any, isError bool) {
 	t.Helper()
 	res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
 	if err != nil {
-		t.Fatalf("%s(%v): %v", tool, args, err)
+		t.Errorf("%s(%v): %v", tool, args, err)
+		return "", nil, true
 	}
-	if len(res.Content) != 1 {
-		t.Fatalf("%s(%v): %d contents", tool, args, len(res.Content))
-	}
-	content, ok := res.Content[0].(*mcp.TextContent)
-	if !ok {
-		t.Fatalf("%s(%v): content %T", tool, args, res.Content[0])
+	var texts []string
+	for _, c := range res.Content {
+		content, ok := c.(*mcp.TextContent)
+		if !ok {
+			t.Fatalf("%s(%v): content %T", tool, args, c)
+		}
+		texts = append(texts, content.Text)
 	}
 	if res.StructuredContent != nil {
+		var ok bool
 		structured, ok = res.StructuredContent.(map[string]any)
 		if !ok {
 			t.Fatalf("%s(%v): structured content %T", tool, args, res.StructuredContent)
 		}
 	}
-	return content.Text, structured, res.IsError
+	return strings.Join(texts, "\n"), structured, res.IsError
 }
 
 func TestTools(t *testing.T) {
-	want := map[string][]string{
-		"calculator": {"calculator"},
-		"datetime":   {"add_time", "format_datetime", "get_current_date", "get_current_time"},
+	want := map[string]string{
+		"calculator": "calculator",
+		"datetime":   "add_time format_datetime get_current_date get_current_time",
+		"device":     "adjust_volume get_current_brightness get_current_volume get_system_info set_brightness",
 	}
-	if len(All()) != len(want) || len(Keys()) != len(want) {
-		t.Errorf("%d servers, %d keys", len(All()), len(Keys()))
+	if got := strings.Join(Keys(), " "); got != "calculator datetime device" {
+		t.Errorf("keys %s", got)
 	}
-	for i, server := range All() {
-		if Keys()[i] != server.Key || server.Description == "" {
-			t.Errorf("%q: key %q, description %q", server.Key, Keys()[i], server.Description)
-		}
-		session := connect(t, server.Key, Options{})
-		if info := session.InitializeResult().ServerInfo; info.Name != server.Key || info.Version == "" {
-			t.Errorf("%s: serverInfo %+v", server.Key, info)
+	for key, wanted := range want {
+		session := connect(t, key, Options{})
+		if info := session.InitializeResult().ServerInfo; info.Name != key || info.Version == "" || info.Title == "" || info.Description == "" {
+			t.Errorf("%s: serverInfo %+v", key, info)
 		}
 		if caps := session.InitializeResult().Capabilities; caps.Tools == nil || caps.Tools.ListChanged {
-			t.Errorf("%s: capabilities %+v", server.Key, caps)
+			t.Errorf("%s: capabilities %+v", key, caps)
 		}
 		list, err := session.ListTools(t.Context(), nil)
 		if err != nil {
@@ -104,7 +107,11 @@ func TestTools(t *testing.T) {
 		for _, tool := range list.Tools {
 			names = append(names, tool.Name)
 			a := tool.Annotations
-			if a == nil || !a.ReadOnlyHint || !a.IdempotentHint || a.OpenWorldHint == nil || *a.OpenWorldHint {
+			if a == nil || !a.IdempotentHint || a.OpenWorldHint == nil || *a.OpenWorldHint {
+				t.Errorf("%s: annotations %+v", tool.Name, a)
+			}
+			changes := tool.Name == "set_brightness" || tool.Name == "adjust_volume"
+			if a.ReadOnlyHint == changes || changes && (a.DestructiveHint == nil || *a.DestructiveHint) {
 				t.Errorf("%s: annotations %+v", tool.Name, a)
 			}
 			if tool.Title == "" || tool.Description == "" || tool.OutputSchema == nil {
@@ -126,8 +133,8 @@ func TestTools(t *testing.T) {
 				}
 			}
 		}
-		if got := strings.Join(names, " "); got != strings.Join(want[server.Key], " ") {
-			t.Errorf("%s: tools %s", server.Key, got)
+		if got := strings.Join(names, " "); got != wanted {
+			t.Errorf("%s: tools %s", key, got)
 		}
 	}
 }
@@ -144,7 +151,7 @@ func TestServeEnds(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			done := make(chan error, 1)
-			go func() { done <- Serve(ctx, "calculator", far.Reader, far.Writer) }()
+			go func() { done <- New(Options{}).Serve(ctx, "calculator", far.Reader, far.Writer) }()
 			session, err := mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(t.Context(), near, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +184,7 @@ func TestServeEnds(t *testing.T) {
 func TestServeBeforeHandshake(t *testing.T) {
 	near, far := pipe()
 	done := make(chan error, 1)
-	go func() { done <- Serve(t.Context(), "datetime", far.Reader, far.Writer) }()
+	go func() { done <- New(Options{}).Serve(t.Context(), "datetime", far.Reader, far.Writer) }()
 	if err := near.Writer.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +195,7 @@ func TestServeBeforeHandshake(t *testing.T) {
 
 func TestServeUnknown(t *testing.T) {
 	_, far := pipe()
-	if err := Serve(t.Context(), "nobody", far.Reader, far.Writer); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
+	if err := New(Options{}).Serve(t.Context(), "nobody", far.Reader, far.Writer); err == nil || !strings.Contains(err.Error(), `"nobody"`) {
 		t.Errorf("error %v", err)
 	}
 	if _, err := far.Writer.Write([]byte("x")); !errors.Is(err, io.ErrClosedPipe) {

@@ -37,7 +37,7 @@ type calculation struct {
 	Exact      bool   `json:"exact"`
 }
 
-func addCalculator(s *mcp.Server, _ Options) {
+func (*Builtins) addCalculator(s *mcp.Server) {
 	tool := &mcp.Tool{
 		Name:         "calculator",
 		Title:        "Calculator",

@@ -68,8 +68,8 @@ type clock struct {
 	zone *time.Location // where a call names none
 }
 
-func addDatetime(s *mcp.Server, opt Options) {
-	c := clock{now: opt.Now, zone: opt.Zone}
+func (b *Builtins) addDatetime(s *mcp.Server) {
+	c := clock{now: b.opt.Now, zone: b.opt.Zone}
 	tool := func(name, title, description string) *mcp.Tool {
 		return &mcp.Tool{Name: name, Title: title, Description: description, Annotations: readOnly()}
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -34,21 +35,31 @@ type Request struct {
 
 // Result is a server's answer.
 type Result struct {
-	Message wire.Message // Response or Failure, with an id of no meaning to the caller
-	Era     protocol.Era // of the server
+	Message wire.Message   // Response or Failure, with an id of no meaning to the caller
+	Era     protocol.Era   // of the server
+	Entry   *catalog.Entry // what was called
+}
+
+// Options is what a [Pipeline] is made of.
+type Options struct {
+	Catalog *catalog.Catalog
+	Fleet   *fleet.Fleet // behind the catalog
+	Bus     *bus.Bus     // gets one [hub.CallEnded] for each call; nil tells nobody
+	Log     *slog.Logger
 }
 
 // Pipeline carries calls through the stages. Safe for concurrent use.
 type Pipeline struct {
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
+	bus     *bus.Bus
 	calls   *Registry
 	log     *slog.Logger
 }
 
-// New returns a pipeline over a catalog and the fleet behind it.
-func New(c *catalog.Catalog, f *fleet.Fleet, log *slog.Logger) *Pipeline {
-	return &Pipeline{catalog: c, fleet: f, calls: NewRegistry(), log: log}
+// New returns a pipeline.
+func New(opt Options) *Pipeline {
+	return &Pipeline{catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, calls: NewRegistry(), log: opt.Log}
 }
 
 // Calls is the registry of the calls under way.
@@ -60,6 +71,9 @@ func (p *Pipeline) SetLevel(level string) { p.fleet.SetLevel(level) }
 // run is one call on its way through the stages.
 type run struct {
 	*Request
+	began time.Time
+	name  string // of the tool, as the caller put it
+	named bool   // it is a string
 	entry *catalog.Entry
 	up    upstream.Request
 	reply *upstream.Reply
@@ -72,41 +86,26 @@ type stage func(ctx context.Context, r *run) error
 // server answered with is a Result. Do returns when the call has ended, for
 // whatever reason: after that nothing reaches the exchange any more.
 func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
-	ctx, done, err := p.calls.begin(ctx, Key{req.Session, string(req.Message.ID.Of(req.Message.Raw))})
+	r := &run{Request: req, began: time.Now()}
+	r.name, r.named = wire.String(req.Message.Raw, req.Message.Member("name"))
+	err := p.do(ctx, r)
+	p.record(r, err)
 	if err != nil {
 		return nil, err
 	}
-	defer done()
-	r := &run{Request: req}
-	for _, s := range [...]stage{p.resolve, p.compare, p.invoke} {
-		if err := s(ctx, r); err != nil {
-			return nil, err
-		}
-	}
-	return &Result{Message: r.reply.Message, Era: r.reply.Era}, nil
+	return &Result{Message: r.reply.Message, Era: r.reply.Era, Entry: r.entry}, nil
 }
 
-// resolve finds the server and the tool that a name stands for.
-func (p *Pipeline) resolve(_ context.Context, r *run) error {
-	m := r.Message
-	at := m.Member("name")
-	name, ok := wire.String(m.Raw, at)
-	if !ok {
-		return hub.E(message.ParamsInvalid, nil, "detail", `"name" has to be a string`)
+func (p *Pipeline) do(ctx context.Context, r *run) error {
+	ctx, done, err := p.calls.begin(ctx, Key{r.Session, string(r.Message.ID.Of(r.Message.Raw))})
+	if err != nil {
+		return err
 	}
-	// Clients in several languages say null for none; that is the server's to
-	// judge.
-	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
-		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
-	}
-	entry, ok := p.catalog.Snapshot().Resolve(name)
-	if !ok {
-		return hub.E(message.ToolUnknown, nil, "tool", message.Quote(name))
-	}
-	r.entry = entry
-	r.up = upstream.Request{Message: m, Name: entry.Tool.Name, Headers: entry.Tool.Headers, Level: r.Level}
-	if entry.Tool.Name != name {
-		r.up.Edits = []wire.Edit{wire.Replace(at, wire.AppendString(nil, entry.Tool.Name))}
+	defer done()
+	for _, s := range [...]stage{p.resolve, p.compare, p.invoke} {
+		if err := s(ctx, r); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -117,11 +116,9 @@ const attempts = 3
 
 // invoke sends the call to its server, within the server's time limit.
 func (p *Pipeline) invoke(ctx context.Context, r *run) error {
-	server := r.entry.Server
-	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", server.Timeout.String())
-	ctx, cancel := context.WithTimeoutCause(ctx, server.Timeout, limit)
+	server := &r.entry.Server
+	ctx, cancel := r.within(ctx, server)
 	defer cancel()
-	began := time.Now()
 	for n := 1; ; n++ {
 		conn, err := p.fleet.Conn(ctx, server.Key)
 		if err != nil {
@@ -132,8 +129,14 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 			return nil
 		}
 		if n == attempts || ctx.Err() != nil || !errors.Is(err, transport.ErrNotSent) {
-			p.log.Info("a call failed", "server", server.Key, "tool", r.entry.Tool.Name, "attempts", n, "took", time.Since(began), "error", err)
+			p.log.Info("a call failed", "server", server.Key, "tool", r.entry.Tool.Name, "attempts", n, "took", time.Since(r.began), "error", err)
 			return err
 		}
 	}
+}
+
+// within bounds a call by the time limit of its server, from its beginning.
+func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, context.CancelFunc) {
+	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", server.Timeout.String())
+	return context.WithDeadlineCause(ctx, r.began.Add(server.Timeout), limit)
 }

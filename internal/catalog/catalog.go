@@ -48,11 +48,11 @@ type Catalog struct {
 
 	changed chan struct{} // holds one token while a change waits to be saved
 
-	mu      sync.Mutex // guards what follows, and the making of parts
-	parts   []*part    // in the order of listing
-	indexed map[string]saved
-	version uint64 // counts changes of parts
-	stored  uint64 // the version that the index has
+	mu      sync.Mutex       // guards what follows, and the making of parts
+	parts   []*part          // in the order of listing
+	waiting map[string]saved // lists of servers that are not among the parts: from the index, or given early
+	version uint64           // counts changes of parts
+	stored  uint64           // the version that the index has
 }
 
 // view is what readers see.
@@ -82,12 +82,15 @@ func Open(opt Options) (*Catalog, error) {
 	c := &Catalog{opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1)}
 	if opt.IndexPath != "" {
 		var err error
-		c.indexed, err = loadIndex(opt.IndexPath)
+		c.waiting, err = loadIndex(opt.IndexPath)
 		if cause, ok := errors.AsType[damage](err); ok {
 			c.putAside(cause)
 		} else if err != nil {
 			return nil, fmt.Errorf("read the tool index: %w", err)
 		}
+	}
+	if c.waiting == nil {
+		c.waiting = make(map[string]saved)
 	}
 	empty := assemble(nil)
 	empty.listing = newListing(1, c.nonce, nil)
@@ -110,26 +113,31 @@ func (c *Catalog) putAside(cause error) {
 // SetServers says which servers there are: the enabled ones, with unique keys,
 // in the order of the configuration. A server that is reached in the same way
 // as before keeps its list, be it live or from the index; any other starts
-// without one. Lists of servers that are not among them are forgotten.
+// without one, unless it was faster than this call. Which tools are offered and
+// as what follows from the servers' rules, and no server is asked for that.
+// Lists of servers that are not among them are forgotten.
 func (c *Catalog) SetServers(servers []hub.Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := c.indexed // what the index has counts the first time only
-	c.indexed = nil
-	if known == nil {
-		known = make(map[string]saved)
-	}
+	old := make(map[string]*part, len(c.parts))
 	for _, p := range c.parts {
-		known[p.server.Key] = saved{p.identity, p.offering}
+		old[p.server.Key] = p
 	}
 	parts := make([]*part, 0, len(servers))
 	for _, s := range servers {
 		identity := identify(s)
-		var o *offering
-		if k := known[s.Key]; k.identity == identity {
-			o = k.offering
+		next := &part{server: s, identity: identity}
+		if early := c.waiting[s.Key]; early.identity == identity {
+			next.offering = early.offering
 		}
-		parts = append(parts, newPart(s, identity, o))
+		if before := old[s.Key]; before != nil {
+			next.withheld = before.withheld
+			if next.offering == nil && before.identity == identity {
+				next.offering = before.offering
+			}
+		}
+		next.prepare()
+		parts = append(parts, next)
 	}
 	slices.SortStableFunc(parts, func(a, b *part) int {
 		return cmp.Or(
@@ -137,37 +145,86 @@ func (c *Catalog) SetServers(servers []hub.Server) {
 			cmp.Compare(a.server.Order, b.server.Order))
 	})
 	c.parts = parts
+	clear(c.waiting)
 	c.publish()
 	c.version++
 	c.wake()
 }
 
+// Listed takes the list that a server gave; see [Accept] and [Catalog.Replace].
+func (c *Catalog) Listed(server hub.Server, tools [][]byte) {
+	c.Replace(server, Accept(server, tools, c.opt.Log))
+}
+
 // Replace says what a server offers now, in place of all it offered before.
 // The tools must be such as [ParseTool] returns. Of several with the same name
-// the first counts, and the others are logged. A server that [Catalog.SetServers]
-// did not name is ignored: it was removed while it answered.
-func (c *Catalog) Replace(server string, offer hub.Offer) {
+// the first counts, and the others are logged.
+//
+// The definition is the one by which the server was asked. If the server that
+// [Catalog.SetServers] named is reached otherwise, or none was named, the offer
+// waits for the next SetServers, and is forgotten if it is of no use then.
+func (c *Catalog) Replace(server hub.Server, offer hub.Offer) {
 	o := &offering{
-		tools:        c.distinct(server, offer.Tools),
+		tools:        c.distinct(server.Key, offer.Tools),
 		instructions: offer.Instructions,
 		listedAt:     time.Now().UTC(),
 		live:         true,
 	}
+	identity := identify(server)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.parts, func(p *part) bool { return p.server.Key == server })
-	if i < 0 {
+	i := c.find(server.Key)
+	if i < 0 || c.parts[i].identity != identity {
+		c.waiting[server.Key] = saved{identity, o}
 		return
 	}
-	old := c.parts[i]
-	c.parts[i] = newPart(old.server, old.identity, o)
-	c.publish()
+	old := c.parts[i].offering
+	c.put(i, func(p *part) { p.offering = o })
 	c.version++
 	// That a list was confirmed is worth no write of its own: a server that comes
 	// and goes would wear the disk.
-	if old.offering == nil || !old.offering.same(o) {
+	if old == nil || !old.same(o) {
 		c.wake()
 	}
+}
+
+// Withhold says whether the tools of a server are to be left out of all lists,
+// whatever its rules say. They are kept all the same. A server that
+// [Catalog.SetServers] did not name is ignored.
+func (c *Catalog) Withhold(server string, yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := c.find(server); i >= 0 && c.parts[i].withheld != yes {
+		c.put(i, func(p *part) { p.withheld = yes })
+	}
+}
+
+// Known reports whether it is known which tools the server has, from itself or
+// from the index, though there may be none.
+func (c *Catalog) Known(server hub.Server) bool {
+	identity := identify(server)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := c.find(server.Key); i >= 0 && c.parts[i].identity == identity && c.parts[i].offering != nil {
+		return true
+	}
+	early := c.waiting[server.Key]
+	return early.offering != nil && early.identity == identity
+}
+
+// find returns the place of a server among the parts, or -1. The caller holds
+// the lock.
+func (c *Catalog) find(key string) int {
+	return slices.IndexFunc(c.parts, func(p *part) bool { return p.server.Key == key })
+}
+
+// put puts a changed copy of a part in its place. The caller holds the lock.
+func (c *Catalog) put(i int, change func(*part)) {
+	next := *c.parts[i]
+	change(&next)
+	next.prepare()
+	c.parts[i] = &next
+	c.publish()
 }
 
 // distinct returns the tools without those whose name came before.

@@ -35,20 +35,20 @@ func TestEvents(t *testing.T) {
 	}
 	all := []hub.Server{server("a"), server("b")}
 	step("servers without tools", 0, func() { c.SetServers(all) })
-	step("an empty list", 0, func() { c.Replace("a", hub.Offer{}) })
-	step("first tools", 1, func() { c.Replace("a", offer(t, "x", "y")) })
-	step("the same again", 0, func() { c.Replace("a", offer(t, "x", "y")) })
-	step("another order", 1, func() { c.Replace("a", offer(t, "y", "x")) })
+	step("an empty list", 0, func() { c.Replace(server("a"), hub.Offer{}) })
+	step("first tools", 1, func() { c.Replace(server("a"), offer(t, "x", "y")) })
+	step("the same again", 0, func() { c.Replace(server("a"), offer(t, "x", "y")) })
+	step("another order", 1, func() { c.Replace(server("a"), offer(t, "y", "x")) })
 	step("other bytes", 1, func() {
-		c.Replace("a", hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"x"}`)}})
+		c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"x"}`)}})
 	})
 	step("instructions only", 0, func() {
-		c.Replace("a", hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"x"}`)}, Instructions: "Be brief."})
+		c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"x"}`)}, Instructions: "Be brief."})
 	})
 	if diff := cmp.Diff([]catalog.Instructions{{Server: "a", Text: "Be brief."}}, c.Snapshot().Instructions()); diff != "" {
 		t.Error(diff)
 	}
-	step("a server that is not there", 0, func() { c.Replace("c", offer(t, "x")) })
+	step("a server that is not there", 0, func() { c.Replace(server("c"), offer(t, "x")) })
 	step("the same servers", 0, func() { c.SetServers(all) })
 	step("another timeout", 0, func() {
 		changed := server("a")
@@ -76,7 +76,7 @@ func TestEventNamesSnapshot(t *testing.T) {
 	defer sub.Close()
 	c := open(t, catalog.Options{Bus: &b})
 	c.SetServers([]hub.Server{server("a")})
-	c.Replace("a", offer(t, "x"))
+	c.Replace(server("a"), offer(t, "x"))
 	if e := <-sub.C(); e != (hub.ToolsChanged{Snapshot: c.Snapshot().ID()}) {
 		t.Errorf("event %+v, and the snapshot is %d", e, c.Snapshot().ID())
 	}
@@ -86,10 +86,10 @@ func TestEventNamesSnapshot(t *testing.T) {
 func TestPartsAreIndependent(t *testing.T) {
 	c := open(t, catalog.Options{})
 	c.SetServers([]hub.Server{server("silent"), server("good"), server("mad")})
-	c.Replace("good", offer(t, "x", "y"))
+	c.Replace(server("good"), offer(t, "x", "y"))
 	before := c.Snapshot()
-	c.Replace("mad", offer(t, names("m", 3000)...))
-	c.Replace("mad", hub.Offer{})
+	c.Replace(server("mad"), offer(t, names("m", 3000)...))
+	c.Replace(server("mad"), hub.Offer{})
 	after := c.Snapshot()
 	if diff := cmp.Diff(exposed(before), exposed(after)); diff != "" {
 		t.Error(diff)
@@ -103,7 +103,7 @@ func TestDuplicateTools(t *testing.T) {
 	var log record
 	c := open(t, catalog.Options{Log: log.logger()})
 	c.SetServers([]hub.Server{server("a")})
-	c.Replace("a", hub.Offer{Tools: []hub.Tool{
+	c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{
 		parse(t, `{"name":"x","title":"first"}`),
 		parse(t, `{"name":"y"}`),
 		parse(t, `{"name":"\u0078","title":"second"}`),
@@ -124,7 +124,7 @@ func TestAge(t *testing.T) {
 		c.SetServers([]hub.Server{server("a")})
 		for range 2 {
 			time.Sleep(time.Hour)
-			c.Replace("a", offer(t, "x"))
+			c.Replace(server("a"), offer(t, "x"))
 			e, _ := c.Snapshot().Resolve("a__x")
 			if !e.Live || !e.ListedAt.Equal(time.Now()) {
 				t.Errorf("live %t, listed at %v, and it is %v", e.Live, e.ListedAt, time.Now())
@@ -166,7 +166,7 @@ func TestIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := open(t, catalog.Options{})
 			c.SetServers([]hub.Server{base()})
-			c.Replace("a", offer(t, "x"))
+			c.Replace(base(), offer(t, "x"))
 			changed := base()
 			tt.change(&changed)
 			c.SetServers([]hub.Server{changed})
@@ -233,7 +233,7 @@ func TestReadersDuringChanges(t *testing.T) {
 	for i := range servers {
 		writers.Go(func() {
 			for n := range 30 {
-				c.Replace(servers[i].Key, offers[(n+i)%len(offers)])
+				c.Replace(servers[i], offers[(n+i)%len(offers)])
 			}
 		})
 	}
@@ -271,7 +271,7 @@ func BenchmarkStart(b *testing.B) {
 		c := open(b, catalog.Options{})
 		c.SetServers(servers)
 		for i, o := range offers {
-			c.Replace(servers[i].Key, o)
+			c.Replace(servers[i], o)
 		}
 	}
 }
@@ -281,12 +281,12 @@ func BenchmarkRender(b *testing.B) {
 	c := open(b, catalog.Options{})
 	c.SetServers(servers)
 	for i, o := range offers {
-		c.Replace(servers[i].Key, o)
+		c.Replace(servers[i], o)
 	}
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
-		c.Replace("server0", offers[0]) // reads the same
-		c.Replace("server1", hub.Offer{Tools: offers[1].Tools[n%2:]})
+		c.Replace(server("server0"), offers[0]) // reads the same
+		c.Replace(server("server1"), hub.Offer{Tools: offers[1].Tools[n%2:]})
 		if _, err := c.List(protocol.Legacy, ""); err != nil {
 			b.Fatal(err)
 		}
@@ -298,7 +298,7 @@ func BenchmarkRead(b *testing.B) {
 	c := open(b, catalog.Options{})
 	c.SetServers(servers)
 	for i, o := range offers {
-		c.Replace(servers[i].Key, o)
+		c.Replace(servers[i], o)
 	}
 	b.Run("list", func(b *testing.B) {
 		b.ReportAllocs()

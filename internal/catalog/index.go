@@ -71,6 +71,9 @@ func identify(s hub.Server) string {
 	field(slices.Sorted(maps.Keys(s.Env))...)
 	field(s.Dir)
 	field(s.URL)
+	if s.Simulated {
+		field("simulated")
+	}
 	return "sha256:" + hex.EncodeToString(digest.Sum(nil))
 }
 

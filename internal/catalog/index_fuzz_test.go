@@ -34,7 +34,9 @@ func FuzzIndex(f *testing.F) {
 		}
 		var parts []*part
 		for key, s := range all {
-			parts = append(parts, newPart(hub.Server{Key: key}, s.identity, s.offering))
+			p := &part{server: hub.Server{Key: key}, identity: s.identity, offering: s.offering}
+			p.prepare()
+			parts = append(parts, p)
 		}
 		for _, p := range assemble(parts).entries {
 			if !fits(p.Exposed) {

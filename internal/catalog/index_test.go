@@ -57,9 +57,9 @@ func TestIndexRoundTrip(t *testing.T) {
 		o.Tools = append(o.Tools, parse(t, raw))
 	}
 	o.Instructions = "Line\n\"quoted\" \u2028 天"
-	c.Replace("a", o)
-	c.Replace("天气\"\n", o)
-	c.Replace("none", hub.Offer{})
+	c.Replace(server("a"), o)
+	c.Replace(server("天气\"\n"), o)
+	c.Replace(server("none"), hub.Offer{})
 	stop()
 	if info, err := os.Stat(path); err != nil {
 		t.Fatal(err)
@@ -98,7 +98,7 @@ func TestIndexRoundTrip(t *testing.T) {
 	}
 
 	// The server confirms its list: the same to the byte, but live.
-	again.Replace("a", o)
+	again.Replace(server("a"), o)
 	if n := events(sub); n != 0 {
 		t.Errorf("%d events", n)
 	}
@@ -113,7 +113,7 @@ func TestIndexOfChangedServers(t *testing.T) {
 	stop := run(t, c)
 	c.SetServers([]hub.Server{server("a"), server("b"), server("c")})
 	for _, key := range []string{"a", "b", "c"} {
-		c.Replace(key, offer(t, "x"))
+		c.Replace(server(key), offer(t, "x"))
 	}
 	stop()
 
@@ -208,7 +208,7 @@ func TestIndexIsPutAside(t *testing.T) {
 			}
 			// The hub goes on, and has an index again.
 			stop := run(t, c)
-			c.Replace("a", offer(t, "x"))
+			c.Replace(server("a"), offer(t, "x"))
 			stop()
 			again := open(t, catalog.Options{IndexPath: path})
 			again.SetServers([]hub.Server{server("a")})
@@ -271,7 +271,7 @@ func TestSavesTogether(t *testing.T) {
 		defer run(t, c)()
 		c.SetServers([]hub.Server{server("a")})
 		for i := range 50 {
-			c.Replace("a", offer(t, fmt.Sprint("x", i)))
+			c.Replace(server("a"), offer(t, fmt.Sprint("x", i)))
 			synctest.Wait()
 		}
 		time.Sleep(catalog.DefaultSaveDelay - 1)
@@ -290,13 +290,13 @@ func TestSavesTogether(t *testing.T) {
 		// before the end.
 		first := stat(t, path)
 		time.Sleep(time.Hour)
-		c.Replace("a", offer(t, "x49"))
+		c.Replace(server("a"), offer(t, "x49"))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if !os.SameFile(first, stat(t, path)) {
 			t.Error("saved without need")
 		}
-		c.Replace("a", offer(t, "y"))
+		c.Replace(server("a"), offer(t, "y"))
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if os.SameFile(first, stat(t, path)) {
@@ -312,7 +312,7 @@ func TestSavesAtTheEnd(t *testing.T) {
 		c := open(t, catalog.Options{IndexPath: path, SaveDelay: time.Hour})
 		stop := run(t, c)
 		c.SetServers([]hub.Server{server("a")})
-		c.Replace("a", offer(t, "x"))
+		c.Replace(server("a"), offer(t, "x"))
 		start := time.Now()
 		stop()
 		if took := time.Since(start); took != 0 {
@@ -332,7 +332,7 @@ func TestSavesNothingWithoutPath(t *testing.T) {
 	c := open(t, catalog.Options{})
 	stop := run(t, c)
 	c.SetServers([]hub.Server{server("a")})
-	c.Replace("a", offer(t, "x"))
+	c.Replace(server("a"), offer(t, "x"))
 	stop()
 	if files, _ := os.ReadDir("."); len(files) != 0 {
 		t.Errorf("files: %v", files)
@@ -356,7 +356,7 @@ func TestSavingFails(t *testing.T) {
 		n := 0
 		change := func() {
 			n++
-			c.Replace("a", offer(t, fmt.Sprint("x", n)))
+			c.Replace(server("a"), offer(t, fmt.Sprint("x", n)))
 			time.Sleep(time.Second)
 			synctest.Wait()
 		}

@@ -41,8 +41,8 @@ func TestListText(t *testing.T) {
 	b := server("b")
 	b.BareNames = true
 	c.SetServers([]hub.Server{server("a"), b})
-	c.Replace("a", hub.Offer{Tools: []hub.Tool{parse(t, odd)}})
-	c.Replace("b", hub.Offer{Tools: []hub.Tool{parse(t, plain)}})
+	c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{parse(t, odd)}})
+	c.Replace(server("b"), hub.Offer{Tools: []hub.Tool{parse(t, plain)}})
 	tools := strings.Replace(odd, `"a\u002eb"`, `"a__a_b`+suffix("a", "a.b")+`"`, 1) + "," + plain
 	if got, want := page(t, c, protocol.Legacy, ""), `{"tools":[`+tools+`]}`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -78,8 +78,8 @@ func TestListPagesByCount(t *testing.T) {
 	for n, want := range map[int]int{999: 1, 1000: 1, 1001: 2, 2500: 3} {
 		c := open(t, catalog.Options{})
 		c.SetServers([]hub.Server{server("a"), server("b")})
-		c.Replace("a", offer(t, names("x", n/2)...))
-		c.Replace("b", offer(t, names("y", n-n/2)...))
+		c.Replace(server("a"), offer(t, names("x", n/2)...))
+		c.Replace(server("b"), offer(t, names("y", n-n/2)...))
 		for _, era := range []protocol.Era{protocol.Legacy, protocol.Modern} {
 			all, pages := follow(t, c, era, "")
 			if pages != want {
@@ -99,7 +99,7 @@ func TestListPagesBySize(t *testing.T) {
 	const mib = 1 << 20
 	c := open(t, catalog.Options{})
 	c.SetServers([]hub.Server{server("a")})
-	c.Replace("a", hub.Offer{Tools: []hub.Tool{
+	c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{
 		sized("a", mib), sized("b", mib), sized("c", mib), // and no room for 1 more
 		sized("d", mib), sized("e", mib),
 		sized("giant", 5*mib),
@@ -124,12 +124,12 @@ func TestListPagesBySize(t *testing.T) {
 func TestCursorKeepsItsList(t *testing.T) {
 	c := open(t, catalog.Options{})
 	c.SetServers([]hub.Server{server("a"), server("b")})
-	c.Replace("a", offer(t, names("old", 2500)...))
+	c.Replace(server("a"), offer(t, names("old", 2500)...))
 	want := exposed(c.Snapshot())[1000:]
 	_, cursor := list(t, c, protocol.Legacy, "")
 
 	for change := range 7 {
-		c.Replace("a", offer(t, names(fmt.Sprint("new", change, "-"), 1+change*500)...))
+		c.Replace(server("a"), offer(t, names(fmt.Sprint("new", change, "-"), 1+change*500)...))
 		got, _ := follow(t, c, protocol.Legacy, cursor)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("after %d changes: %s", change+1, diff)
@@ -144,7 +144,7 @@ func TestCursorKeepsItsList(t *testing.T) {
 		c.SetServers([]hub.Server{server("a"), server("b")})
 	}
 	list(t, c, protocol.Legacy, cursor)
-	c.Replace("b", offer)
+	c.Replace(server("b"), offer)
 	if _, err := c.List(protocol.Legacy, cursor); !hub.IsCode(err, message.CursorUnknown) {
 		t.Errorf("after 8 changes: error %v", err)
 	}
@@ -154,7 +154,7 @@ func TestForgedCursors(t *testing.T) {
 	big := func() *catalog.Catalog {
 		c := open(t, catalog.Options{})
 		c.SetServers([]hub.Server{server("a")})
-		c.Replace("a", offer(t, names("x", 2500)...))
+		c.Replace(server("a"), offer(t, names("x", 2500)...))
 		return c
 	}
 	c := big()

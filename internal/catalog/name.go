@@ -12,46 +12,53 @@ import (
 // wider.
 const maxName = 64
 
-// separator stands between the server's and the tool's part of an exposed name.
-const separator = "__"
+// Separator stands between the server's and the tool's part of an exposed name.
+const Separator = "__"
 
 // suffixLen is the length of the suffix that keeps an altered name unique: an
 // underscore and the first 8 hexadecimal digits of a SHA-256.
 const suffixLen = 1 + 8
 
 // qualified is a tool's name with its server's before it. It may be any text.
-func qualified(server, tool string) string { return server + separator + tool }
+func qualified(server, tool string) string { return server + Separator + tool }
 
-// wantedName is the name under which a tool would be exposed if every text
-// could be a name.
-func wantedName(server, tool string, bare bool) string {
-	if bare {
-		return tool
-	}
-	return qualified(server, tool)
+// naming is what the exposed name of a tool is made of. Nothing else has an
+// influence on it, unless another tool has taken it.
+type naming struct {
+	server string
+	tool   string // the server's own name for it
+	as     string // what it is called instead; the same if it was not renamed
+	bare   bool   // without the server's name
 }
 
-// stableName is the exposed name of a tool unless another tool has taken it. It
-// depends on nothing but its arguments.
-func stableName(server, tool string, bare bool) string {
-	wanted := wantedName(server, tool, bare)
-	if fits(wanted) {
+// wanted is the name under which the tool would be exposed if every text could
+// be a name.
+func (n naming) wanted() string {
+	if n.bare {
+		return n.as
+	}
+	return qualified(n.server, n.as)
+}
+
+// stable is the exposed name unless another tool has taken it.
+func (n naming) stable() string {
+	if wanted := n.wanted(); fits(wanted) {
 		return wanted
 	}
-	return suffixedName(server, tool, bare, 0)
+	return n.suffixed(0)
 }
 
-// suffixedName is the exposed name of a tool whose wanted name does not fit, or
+// suffixed is the exposed name of a tool whose wanted name does not fit, or
 // is taken. Another attempt gives another name: eight digits may clash.
-func suffixedName(server, tool string, bare bool, attempt int) string {
-	identity := server + "\x00" + tool
+func (n naming) suffixed(attempt int) string {
+	identity := n.server + "\x00" + n.tool
 	if attempt > 0 {
 		identity += "\x00" + strconv.Itoa(attempt)
 	}
 	sum := sha256.Sum256([]byte(identity))
 
 	var name strings.Builder
-	for _, r := range wantedName(server, tool, bare) {
+	for _, r := range n.wanted() {
 		if name.Len() == maxName-suffixLen {
 			break
 		}

@@ -50,7 +50,7 @@ func TestNames(t *testing.T) {
 		s := server(tt.server)
 		s.BareNames = tt.bare
 		c.SetServers([]hub.Server{s})
-		c.Replace(tt.server, offer(t, tt.tool))
+		c.Replace(s, offer(t, tt.tool))
 		snap := c.Snapshot()
 		if got := exposed(snap); !slices.Equal(got, []string{tt.want}) {
 			t.Errorf("%q of %q is exposed as %q, want %q", tt.tool, tt.server, got, tt.want)
@@ -67,7 +67,7 @@ func TestNames(t *testing.T) {
 func TestResolveUnknown(t *testing.T) {
 	c := open(t, catalog.Options{})
 	c.SetServers([]hub.Server{server("a")})
-	c.Replace("a", offer(t, "x"))
+	c.Replace(server("a"), offer(t, "x"))
 	for _, name := range []string{"", "a", "a__", "__x", "a__X", "A__x", "X", "b__x", "a__x\x00"} {
 		if e, ok := c.Snapshot().Resolve(name); ok {
 			t.Errorf("%q is %s", name, e.Exposed)
@@ -85,7 +85,7 @@ func TestBareNamesByPriority(t *testing.T) {
 	low.Order, first.Order, second.Order, high.Order = 0, 1, 2, 3
 	c.SetServers([]hub.Server{low, second, first, high})
 	for _, key := range []string{"low", "second", "first"} {
-		c.Replace(key, offer(t, "b", "a"))
+		c.Replace(server(key), offer(t, "b", "a"))
 	}
 	want := []string{"first__b", "first__a", "second__b", "second__a", "low__b", "low__a"}
 	if diff := cmp.Diff(want, exposed(c.Snapshot())); diff != "" {
@@ -94,7 +94,7 @@ func TestBareNamesByPriority(t *testing.T) {
 	if e, _ := c.Snapshot().Resolve("a"); e.Exposed != "first__a" {
 		t.Errorf("a is %s", e.Exposed)
 	}
-	c.Replace("high", offer(t, "a"))
+	c.Replace(server("high"), offer(t, "a"))
 	if e, _ := c.Snapshot().Resolve("a"); e.Exposed != "high__a" {
 		t.Errorf("a is %s", e.Exposed)
 	}
@@ -161,7 +161,7 @@ func TestClashes(t *testing.T) {
 			}
 			c.SetServers(servers)
 			for _, d := range tt.servers {
-				c.Replace(d.key, offer(t, d.tools...))
+				c.Replace(server(d.key), offer(t, d.tools...))
 			}
 			if diff := cmp.Diff(tt.want, exposed(c.Snapshot())); diff != "" {
 				t.Fatal(diff)
@@ -191,8 +191,8 @@ func TestQualifiedBeatsBare(t *testing.T) {
 	evil.Priority = 1000
 	git.BareNames = true
 	c.SetServers([]hub.Server{evil, git})
-	c.Replace("evil", offer(t, "git__push"))
-	c.Replace("git", offer(t, "push"))
+	c.Replace(server("evil"), offer(t, "git__push"))
+	c.Replace(server("git"), offer(t, "push"))
 	if e, ok := c.Snapshot().Resolve("git__push"); !ok || e.Server.Key != "git" {
 		t.Errorf("git__push is a tool of %s", e.Server.Key)
 	}
@@ -202,11 +202,11 @@ func TestQualifiedBeatsBare(t *testing.T) {
 func TestNamesAreStable(t *testing.T) {
 	c := open(t, catalog.Options{})
 	c.SetServers([]hub.Server{server("b")})
-	c.Replace("b", offer(t, "天气", "x", strings.Repeat("y", 100)))
+	c.Replace(server("b"), offer(t, "天气", "x", strings.Repeat("y", 100)))
 	before := exposed(c.Snapshot())
 	c.SetServers([]hub.Server{server("a"), server("b"), server("c")})
-	c.Replace("a", offer(t, "天气", "x", strings.Repeat("y", 100)))
-	c.Replace("c", offer(t, "天气", "x"))
+	c.Replace(server("a"), offer(t, "天气", "x", strings.Repeat("y", 100)))
+	c.Replace(server("c"), offer(t, "天气", "x"))
 	if diff := cmp.Diff(before, exposed(c.Snapshot())[3:6]); diff != "" {
 		t.Error(diff)
 	}
@@ -288,7 +288,7 @@ func build(t *testing.T, servers []hub.Server, offers map[string]hub.Offer) *cat
 	c := open(t, catalog.Options{})
 	c.SetServers(servers)
 	for _, s := range servers {
-		c.Replace(s.Key, offers[s.Key])
+		c.Replace(s, offers[s.Key])
 	}
 	return c
 }

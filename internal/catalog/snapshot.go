@@ -19,7 +19,8 @@ type Entry struct {
 	// ^[a-zA-Z0-9_-]{1,64}$ and belongs to no other entry of the snapshot.
 	Exposed string
 	// Raw is the description with the exposed name in the place of the
-	// server's own; every other byte is the server's.
+	// server's own and, where the server's rules say so, another text in the
+	// place of its description; every other byte is the server's.
 	Raw []byte
 
 	// Live says that the server gave the tool since this program started. If
@@ -45,8 +46,13 @@ type Snapshot struct {
 
 	exposed   map[string]*Entry   // by exposed name
 	qualified map[string]*Entry   // by server__tool, where that is not the exposed name
-	bare      map[string][]*Entry // by the server's own name, in the order of entries
+	bare      map[string][]*Entry // by the tool's name without the server's, in the order of entries
+	counts    map[string]count    // by server, of those whose tools are known
 }
+
+// count is how many tools of a server callers see, and do not see because of
+// its rules.
+type count struct{ offered, hidden int }
 
 // ID is greater for a later list of tools. Two snapshots have the same ID only
 // if what callers are shown is the same to the byte; which server is behind it
@@ -62,10 +68,24 @@ func (s *Snapshot) Entries() []*Entry { return s.entries }
 // the servers. Servers that say nothing are left out.
 func (s *Snapshot) Instructions() []Instructions { return s.instructions }
 
+// Listed reports whether the tools of the server are known and not withheld as
+// a whole: a tool that is not found then is none of the server's.
+func (s *Snapshot) Listed(server string) bool {
+	_, ok := s.counts[server]
+	return ok
+}
+
+// Offered is how many tools of the server are listed.
+func (s *Snapshot) Offered(server string) int { return s.counts[server].offered }
+
+// Hidden is how many tools of the server are not listed because of its rules.
+func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
+
 // Resolve returns the tool that a caller means by a name. An exposed name
-// always means its own tool. If there is no such, server__tool does with both
-// names as they are in the configuration and at the server; and if there is
-// none either, the first entry whose own name it is.
+// always means its own tool. If there is no such, server__tool does, with the
+// server's name as it is in the configuration and the tool's as it is at the
+// server or, if it was renamed there, in the configuration; and if there is none
+// either, the first entry whose tool has the name.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 	if e, ok := s.exposed[name]; ok {
 		return e, true
@@ -79,8 +99,8 @@ func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 	return nil, false
 }
 
-// Providers returns all entries whose own name at their servers is bare, in the
-// order of [Snapshot.Entries].
+// Providers returns all entries whose tools have the name, without that of
+// their servers, in the order of [Snapshot.Entries].
 func (s *Snapshot) Providers(bare string) []*Entry { return s.bare[bare] }
 
 // offering is the last list that a server gave. It is not changed once made.
@@ -105,45 +125,78 @@ type part struct {
 	server   hub.Server
 	identity string
 	offering *offering // nil as long as nothing is known
+	withheld bool      // all of it
 	prepared []prepared
 }
 
-// prepared is one tool under the names that it has had.
+// prepared is one tool that is offered, under the names that it has had.
 type prepared struct {
-	qualified string // server__tool; may be any text
+	name      string // the server's own, or the one it was given instead
+	qualified string // server__name; may be any text
 	plain     *Entry // under its stable name
 	other     *Entry // under the name it had to take instead last; nil if none
 }
 
-func newPart(server hub.Server, identity string, o *offering) *part {
-	p := &part{server: server, identity: identity, offering: o}
-	if o != nil {
-		p.prepared = make([]prepared, len(o.tools))
-		for i, t := range o.tools {
-			p.prepared[i] = prepared{
-				qualified: qualified(server.Key, t.Name),
-				plain:     p.entry(t, stableName(server.Key, t.Name, server.BareNames)),
-			}
-		}
+// prepare makes the entries of the part, of which the rest is set.
+func (p *part) prepare() {
+	p.prepared = nil
+	if p.offering == nil || p.withheld {
+		return
 	}
-	return p
+	p.prepared = make([]prepared, 0, len(p.offering.tools))
+	for _, t := range p.offering.tools {
+		if !p.server.Rules.Offers(t.Name) {
+			continue
+		}
+		name := t.Name
+		if as := p.server.Rules.Override[t.Name].Name; as != "" {
+			name = as
+		}
+		p.prepared = append(p.prepared, prepared{
+			name:      name,
+			qualified: qualified(p.server.Key, name),
+			plain:     p.entry(t, p.naming(t.Name, name).stable()),
+		})
+	}
+}
+
+func (p *part) naming(tool, as string) naming {
+	return naming{server: p.server.Key, tool: tool, as: as, bare: p.server.BareNames}
 }
 
 // entry makes the entry of a tool under a name.
 func (p *part) entry(t hub.Tool, exposed string) *Entry {
-	e := &Entry{
+	return &Entry{
 		Server:   p.server,
 		Tool:     t,
 		Exposed:  exposed,
-		Raw:      t.Raw,
+		Raw:      describe(t, exposed, p.server.Rules.Override[t.Name].Description),
 		Live:     p.offering.live,
 		ListedAt: p.offering.listedAt,
 	}
+}
+
+// describe is the description of a tool under a name and, unless it is empty,
+// with another text.
+func describe(t hub.Tool, exposed, text string) []byte {
+	var edits []wire.Edit
+	whole := wire.Value(t.Raw)
 	if exposed != t.Name {
-		name := wire.Lookup(t.Raw, wire.Value(t.Raw), "name")
-		e.Raw = wire.Splice(t.Raw, wire.Replace(name, wire.AppendString(nil, exposed)))
+		name := wire.Lookup(t.Raw, whole, "name")
+		edits = append(edits, wire.Replace(name, wire.AppendString(nil, exposed)))
 	}
-	return e
+	if text != "" {
+		if old := wire.Lookup(t.Raw, whole, "description"); old.Exists() {
+			edits = append(edits, wire.Replace(old, wire.AppendString(nil, text)))
+		} else {
+			member := wire.AppendString([]byte(`"description":`), text)
+			edits = append(edits, wire.Insert(t.Raw, whole, member))
+		}
+	}
+	if len(edits) == 0 {
+		return t.Raw
+	}
+	return wire.Splice(t.Raw, edits...)
 }
 
 // named returns the entry of the i-th tool under the first of its names that is
@@ -155,7 +208,7 @@ func (p *part) named(i int, taken map[string]*Entry) *Entry {
 	}
 	tool := this.plain.Tool
 	for attempt := 0; ; attempt++ {
-		name := suffixedName(p.server.Key, tool.Name, p.server.BareNames, attempt)
+		name := p.naming(tool.Name, this.name).suffixed(attempt)
 		if _, clash := taken[name]; clash {
 			continue
 		}
@@ -179,20 +232,26 @@ func assemble(parts []*part) *Snapshot {
 		exposed:   make(map[string]*Entry, total),
 		qualified: make(map[string]*Entry),
 		bare:      make(map[string][]*Entry, total),
+		counts:    make(map[string]count, len(parts)),
 	}
 	for _, p := range parts {
+		if p.offering != nil && !p.withheld {
+			n := len(p.prepared)
+			s.counts[p.server.Key] = count{offered: n, hidden: len(p.offering.tools) - n}
+		}
 		for i := range p.prepared {
 			e := p.named(i, s.exposed)
 			s.entries = append(s.entries, e)
 			s.exposed[e.Exposed] = e
-			s.bare[e.Tool.Name] = append(s.bare[e.Tool.Name], e)
-			if full := p.prepared[i].qualified; full != e.Exposed {
+			this := &p.prepared[i]
+			s.bare[this.name] = append(s.bare[this.name], e)
+			if full := this.qualified; full != e.Exposed {
 				if _, clash := s.qualified[full]; !clash {
 					s.qualified[full] = e
 				}
 			}
 		}
-		if p.offering != nil && p.offering.instructions != "" {
+		if p.offering != nil && !p.withheld && p.offering.instructions != "" {
 			s.instructions = append(s.instructions, Instructions{p.server.Key, p.offering.instructions})
 		}
 	}

@@ -1,36 +1,37 @@
-// Package cli is the commands of the program.
+// Package cli is the commands of the program. Each reads its flags, asks a
+// hub through apiclient or does what needs none, and prints; no command has a
+// rule of its own about servers or calls.
+//
+// A command finds the hub that holds the data directory by its local socket.
+// If none does, it starts one for its own length, in which nothing starts by
+// itself, so that every command works from an empty home.
 package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
-	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
-	"github.com/toolcrib/toolcrib/internal/app"
-	"github.com/toolcrib/toolcrib/internal/config"
-	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-)
-
-// Exit codes.
-const (
-	exitOK      = 0
-	exitFailure = 1
-	exitUsage   = 2
 )
 
 // Env is what the program gets from the system.
 type Env struct {
 	Version string
+	Stdin   io.Reader
 	Stdout  io.Writer
 	Stderr  io.Writer
-	Lang    message.Lang // of what a person is told
+	Lang    message.Lang // of what a person is told, unless --lang says otherwise
+
+	Terminal bool // a person reads Stdout and types on Stdin
+	Color    bool // Stdout shows colours
+	Width    int  // columns of Stdout; 0 if it is no terminal
 }
 
 // System returns the environment of this process.
@@ -41,113 +42,119 @@ func System(version string) Env {
 			lang = os.Getenv(name)
 		}
 	}
-	return Env{Version: version, Stdout: os.Stdout, Stderr: os.Stderr, Lang: message.FromHeader(lang)}
+	e := Env{
+		Version: version,
+		Stdin:   os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		Lang: message.FromHeader(lang),
+	}
+	if out := int(os.Stdout.Fd()); term.IsTerminal(out) {
+		e.Terminal = term.IsTerminal(int(os.Stdin.Fd()))
+		// https://no-color.org
+		e.Color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if w, _, err := term.GetSize(out); err == nil {
+			e.Width = w
+		}
+	}
+	return e
 }
 
 type commands struct {
-	Serve   serve   `cmd:"" help:"Start the hub and serve MCP clients until it is stopped."`
-	Version version `cmd:"" help:"Print the version."`
+	Server  serverCommands `cmd:"" group:"server" help:"The servers: list, show, add, remove, start, stop, log and more."`
+	Tool    toolCommands   `cmd:"" group:"server" help:"The tools: list, show."`
+	Call    call           `cmd:"" group:"server" help:"Call a tool."`
+	Import  importFile     `cmd:"" group:"server" help:"Take over the servers of another program's file."`
+	Connect connect        `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
+
+	Serve  serve  `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
+	Stdio  stdio  `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
+	Status status `cmd:"" group:"hub" help:"Show how the hub is."`
+	Calls  calls  `cmd:"" group:"hub" help:"List the calls that ended last."`
+	Doctor doctor `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`
+	Stop   stop   `cmd:"" group:"hub" help:"Stop the hub that is running."`
+
+	Config     configCommands `cmd:"" group:"files" help:"The configuration file: path, check, schema, show, reload."`
+	Secret     secretCommands `cmd:"" group:"files" help:"Sealed values that the configuration refers to as $${secret:NAME}."`
+	Token      tokenCommands  `cmd:"" group:"files" help:"The administrator's token."`
+	Backup     backup         `cmd:"" group:"files" help:"Save the configuration and the data directory into one file."`
+	Completion completion     `cmd:"" group:"files" help:"Print the script that completes commands in a shell."`
+	Version    version        `cmd:"" group:"files" help:"Print the version."`
+
+	globals `group:"common"`
 }
 
+const exitCodes = `Exit codes:
+  0  done
+  1  failed
+  2  the command was not understood
+  3  the tool reported an error
+  4  no hub could be reached`
+
 // Main carries out the command that args give, without the program's name, and
-// returns the exit code: 0 done, 1 failed, 2 not understood. A hub ends when
-// ctx does.
+// returns the exit code: 0 done, 1 failed, 2 not understood, 3 the tool
+// reported an error, 4 no hub could be reached. A hub ends when ctx does.
 func Main(ctx context.Context, args []string, env Env) int {
 	var c commands
 	exited := -1
-	parser, err := kong.New(&c,
-		kong.Name("toolcrib"),
-		kong.Description("One place for all MCP servers: connect each once, call their tools from everywhere."),
-		kong.Writers(env.Stdout, env.Stderr),
-		kong.Exit(func(code int) { exited = code }),
-		kong.Vars{"listen": "127.0.0.1:8080"},
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-		kong.Bind(env),
-	)
+	parser, err := newParser(&c, env, func(code int) { exited = code })
 	if err != nil {
 		panic(err) // the commands above are wrong
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == completeWord:
+		printCandidates(ctx, parser, env, args[1:])
+		return exitOK
 	}
 	k, err := parser.Parse(args)
 	if exited >= 0 {
 		return exited // --help has been printed
 	}
 	if err != nil {
-		fmt.Fprintf(env.Stderr, "toolcrib: %v\nRun \"toolcrib --help\" for the commands.\n", err)
+		fmt.Fprintf(env.Stderr, "toolcrib: %v\n%s\n", err, hint(args))
 		return exitUsage
 	}
-	if err := k.Run(); err != nil {
-		tell(env, err)
-		return exitFailure
-	}
-	return exitOK
+	s := newSession(c.globals, env)
+	k.BindTo(ctx, (*context.Context)(nil))
+	err = k.Run(s)
+	s.tell(err)
+	return exitCode(err)
 }
 
-// tell prints an error as a person should read it: what happened and what to
-// do, and not the chain of causes unless nothing else is known.
-func tell(env Env, err error) {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		for _, one := range joined.Unwrap() {
-			tell(env, one)
-		}
-		return
+// hint is what to do about a command that was not understood.
+func hint(args []string) string {
+	if len(args) > 1 && args[0] == "server" && args[1] == "add" && !slices.Contains(args, "--") {
+		return `A command stands behind "--": toolcrib server add KEY -- COMMAND ARGS...`
 	}
-	e, ok := errors.AsType[*hub.Error](err)
-	if !ok || e.Code == message.Internal {
-		fmt.Fprintf(env.Stderr, "toolcrib: %v\n", err)
-		return
-	}
-	text := e.Text(env.Lang)
-	fmt.Fprintf(env.Stderr, "toolcrib: %s\n", text.What)
-	if text.Remedy != "" {
-		fmt.Fprintf(env.Stderr, "          %s\n", text.Remedy)
-	}
+	return `Run "toolcrib --help" for the commands.`
 }
 
-type version struct{}
-
-// Run prints one line.
-func (version) Run(env Env) error {
-	_, err := fmt.Fprintf(env.Stdout, "toolcrib %s (%s, %s/%s)\n", env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	return err
-}
-
-type serve struct {
-	Config   string `help:"Configuration file with an \"mcpServers\" block. Without it, only the built-in servers." type:"path" placeholder:"FILE"`
-	Listen   string `help:"Address to listen on; loopback only." default:"${listen}" placeholder:"HOST:PORT"`
-	DataDir  string `help:"Where Toolcrib keeps what it has to remember." type:"path" placeholder:"DIR"`
-	LogLevel string `help:"What to log: debug, info, warn or error." enum:"debug,info,warn,error" default:"info"`
-}
-
-// Run serves until ctx ends.
-func (s *serve) Run(ctx context.Context, env Env) error {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.LogLevel)); err != nil {
-		return fmt.Errorf("--log-level: %w", err)
-	}
-	log := slog.New(slog.NewTextHandler(env.Stderr, &slog.HandlerOptions{Level: level}))
-	cfg, err := s.load(log)
-	if err != nil {
-		return err
-	}
-	return app.Run(ctx, app.Options{
-		Config: cfg, Listen: s.Listen, DataDir: s.DataDir, Version: env.Version, Log: log,
-	}, func(a *app.App) {
-		fmt.Fprintf(env.Stdout, "Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s\n",
-			env.Version, a.URL(), a.URL(), len(cfg.Servers), a.DataDir())
-	})
-}
-
-func (s *serve) load(log *slog.Logger) (*config.Config, error) {
-	if s.Config == "" {
-		return config.Default(app.Builtins()), nil
-	}
-	cfg, warnings, err := config.Load(s.Config, app.Builtins())
-	for _, w := range warnings {
-		log.Warn("configuration", "warning", w.String())
-	}
-	return cfg, err
+func newParser(c *commands, env Env, exit func(int)) (*kong.Kong, error) {
+	return kong.New(c,
+		kong.Name("toolcrib"),
+		kong.Description("One place for all MCP servers: connect each once, call their tools from everywhere."),
+		kong.Writers(env.Stdout, env.Stderr),
+		kong.Exit(exit),
+		kong.Vars{
+			"listen":      defaultListen,
+			"clients":     strings.Join(clientNames(false), ", "),
+			"connectable": strings.Join(clientNames(true), ", "),
+		},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups([]kong.Group{
+			{Key: "server", Title: "Servers and tools:"},
+			{Key: "hub", Title: "The hub:"},
+			{Key: "files", Title: "Files and the rest:"},
+			{Key: "common", Title: "Flags of every command:"},
+		}),
+		kong.Help(func(o kong.HelpOptions, ctx *kong.Context) error {
+			if err := kong.DefaultHelpPrinter(o, ctx); err != nil {
+				return err
+			}
+			if ctx.Selected() == nil {
+				fmt.Fprintf(ctx.Stdout, "\n%s\n", exitCodes)
+			}
+			return nil
+		}),
+	)
 }

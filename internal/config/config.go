@@ -1,20 +1,23 @@
-// Package config reads the configuration file: JSON with comments and trailing
-// commas, whose "mcpServers" member is the block that other MCP clients keep
-// in theirs.
+// Package config reads and writes the configuration file: JSON with comments
+// and trailing commas, whose "mcpServers" member is the block that other MCP
+// clients keep in theirs. Files of those clients are read as they are; [Form]
+// says which.
 //
 // A file is read as a whole: every problem in it is reported with its line and
-// column, not just the first. Values of "env", "headers", "args" and "url" may
-// be secrets; they stand in no error and no warning.
+// column, not just the first. Values of "env", "headers", "args", "url" and
+// "apiKey" may be secrets; they stand in no error and no warning. Names are
+// the same only if they are the same to the letter, upper and lower case too.
+//
+// Placeholders stay in the texts (see package secret) until [Resolve] fills
+// them in for a connection.
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -33,10 +36,15 @@ const (
 // belongs to whoever loaded it; nothing else refers to it.
 type Config struct {
 	Path string // of the file, as it was given; empty if there is none
+	Form Form   // of the file; empty if there is none
 
 	// Servers are the built-in ones, in the order of their table, then those
 	// of the file in its order. Their Order is their index.
 	Servers []hub.Server
+
+	// Endpoints are the addresses of "mcpEndpoint", each once, in their order.
+	// They hold tokens.
+	Endpoints []string
 }
 
 // Warning is something in the file that has no effect, or another one than its
@@ -100,7 +108,7 @@ func Load(path string, builtins []string) (*Config, []Warning, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return parse(path, raw, builtins)
+	return Parse(path, raw, builtins)
 }
 
 func read(path string) ([]byte, error) {
@@ -136,41 +144,20 @@ func reason(err error) string {
 	return err.Error()
 }
 
-func parse(path string, raw []byte, builtins []string) (*Config, []Warning, error) {
-	d := &document{path: path, builtins: builtins}
-	servers := d.parse(raw)
-	slices.SortStableFunc(d.warnings, func(a, b Warning) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	if len(d.problems) > 0 {
-		return nil, d.warnings, d.errors()
+// Parse is [Load] of a text that was read already. The path names it in what
+// is told, and its directory may be that in which servers run; the file need
+// not be there. An error is always [Problems].
+func Parse(path string, text []byte, builtins []string) (*Config, []Warning, error) {
+	r := &reader{document: &document{path: path}, builtins: builtins}
+	root, ok := r.parse(text)
+	if ok {
+		r.read(root)
 	}
-
-	c := &Config{Path: path}
-	own := make(map[string]hub.Server) // built-ins with the file's settings
-	var rest []hub.Server
-	replaced := make(map[string]bool)
-	for _, s := range servers {
-		if s.Kind == hub.KindBuiltin {
-			own[s.Key] = s
-			continue
-		}
-		replaced[s.Key] = true
-		rest = append(rest, s)
+	if len(r.problems) > 0 {
+		return nil, r.sorted(), r.errors()
 	}
-	for _, key := range builtins {
-		if replaced[key] {
-			continue
-		}
-		s, ok := own[key]
-		if !ok {
-			s = builtin(key)
-		}
-		c.Servers = append(c.Servers, s)
-	}
-	c.Servers = append(c.Servers, rest...)
-	c.number()
-	return c, d.warnings, nil
+	c := r.config()
+	return c, r.sorted(), nil
 }
 
 // number sets the servers' places.
@@ -183,11 +170,13 @@ func (c *Config) number() {
 // builtin is a built-in server with its default settings.
 func builtin(key string) hub.Server {
 	return hub.Server{
-		Key:       key,
-		Kind:      hub.KindBuiltin,
-		Enabled:   true,
-		AutoStart: true,
-		Priority:  hub.PriorityBuiltin,
-		Timeout:   hub.DefaultTimeout,
+		Key:           key,
+		Kind:          hub.KindBuiltin,
+		Enabled:       true,
+		AutoStart:     true,
+		AutoRestart:   true,
+		AutoReconnect: true,
+		Priority:      hub.PriorityBuiltin,
+		Timeout:       hub.DefaultTimeout,
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the expected files from what is got")
 
-func builtins() []string { return []string{"calculator", "datetime"} }
+func builtins() []string { return []string{"calculator", "datetime", "device"} }
 
 // TestGolden loads every file of testdata and compares what comes of it with
 // the .txt file next to it. Secrets in the files hold the word SECRET.
@@ -28,6 +29,10 @@ func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no test files: %v", err)
+	}
+	dir, err := filepath.Abs("testdata")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, path := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".json"), func(t *testing.T) {
@@ -42,6 +47,7 @@ func TestGolden(t *testing.T) {
 			got := told + show(c)
 			got = strings.ReplaceAll(got, filepath.ToSlash(path), filepath.Base(path))
 			got = strings.ReplaceAll(got, path, filepath.Base(path))
+			got = strings.ReplaceAll(got, dir, "<dir>")
 
 			golden := strings.TrimSuffix(path, ".json") + ".txt"
 			if *update {
@@ -88,17 +94,32 @@ func show(c *Config) string {
 		return ""
 	}
 	var b strings.Builder
+	fmt.Fprintf(&b, "form %s\n", c.Form)
+	for _, url := range c.Endpoints {
+		fmt.Fprintf(&b, "endpoint %q\n", url)
+	}
 	for _, s := range c.Servers {
 		fmt.Fprintf(&b, "%d %q %s priority=%d timeout=%s", s.Order, s.Key, s.Kind, s.Priority, s.Timeout)
 		for _, f := range []struct {
 			set  bool
 			name string
-		}{{!s.Enabled, "disabled"}, {!s.AutoStart, "on-demand"}, {s.BareNames, "bare-names"}} {
+		}{
+			{!s.Enabled, "disabled"},
+			{!s.AutoStart, "on-demand"},
+			{!s.AutoRestart, "no-restart"},
+			{!s.AutoReconnect, "no-reconnect"},
+			{s.BareNames, "bare-names"},
+			{s.PrefixURIs, "prefixed"},
+			{s.Simulated, "simulated"},
+		} {
 			if f.set {
 				fmt.Fprintf(&b, " %s", f.name)
 			}
 		}
 		b.WriteByte('\n')
+		if s.Name != "" {
+			fmt.Fprintf(&b, "  name %q\n", s.Name)
+		}
 		if s.Command != "" {
 			fmt.Fprintf(&b, "  command %q %q\n", s.Command, s.Args)
 		}
@@ -108,26 +129,34 @@ func show(c *Config) string {
 		if s.URL != "" {
 			fmt.Fprintf(&b, "  url %q\n", s.URL)
 		}
-		for kind, pairs := range map[string]map[string]string{"env": s.Env, "header": s.Headers} {
-			names := make([]string, 0, len(pairs))
-			for name := range pairs {
-				names = append(names, name)
-			}
-			slices.Sort(names)
-			for _, name := range names {
-				fmt.Fprintf(&b, "  %s %q=%q\n", kind, name, pairs[name])
-			}
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			fmt.Fprintf(&b, "  env %q=%q\n", name, s.Env[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+			fmt.Fprintf(&b, "  header %q=%q\n", name, s.Headers[name])
+		}
+		if s.Rules.Allow != nil {
+			fmt.Fprintf(&b, "  allow %q\n", s.Rules.Allow)
+		}
+		if s.Rules.Deny != nil {
+			fmt.Fprintf(&b, "  deny %q\n", s.Rules.Deny)
+		}
+		for _, tool := range slices.Sorted(maps.Keys(s.Rules.Override)) {
+			fmt.Fprintf(&b, "  override %q name=%q description=%q\n", tool, s.Rules.Override[tool].Name, s.Rules.Override[tool].Description)
 		}
 	}
 	return b.String()
 }
 
 func TestDefault(t *testing.T) {
-	want := []hub.Server{
-		{Key: "calculator", Order: 0, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Priority: 100, Timeout: 30 * time.Second},
-		{Key: "datetime", Order: 1, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Priority: 100, Timeout: 30 * time.Second},
+	var want []hub.Server
+	for i, key := range []string{"calculator", "datetime"} {
+		want = append(want, hub.Server{
+			Key: key, Order: i, Kind: hub.KindBuiltin, Priority: 100, Timeout: 30 * time.Second,
+			Enabled: true, AutoStart: true, AutoRestart: true, AutoReconnect: true,
+		})
 	}
-	if diff := cmp.Diff(&Config{Servers: want}, Default(builtins())); diff != "" {
+	if diff := cmp.Diff(&Config{Servers: want}, Default([]string{"calculator", "datetime"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if c := Default(nil); len(c.Servers) != 0 {
@@ -176,14 +205,14 @@ func TestDepth(t *testing.T) {
 		// The strings and comments must neither count nor hide what counts.
 		return []byte(`{"x":` + strings.Repeat(`["]]\"]",/*]*/`, n) + strings.Repeat("]", n) + "}")
 	}
-	if _, _, err := parse("f", nested(maxDepth-1), nil); err != nil {
+	if _, _, err := Parse("f", nested(maxDepth-1), nil); err != nil {
 		t.Errorf("the deepest: %v", err)
 	}
-	_, _, err := parse("f", nested(maxDepth), nil)
+	_, _, err := Parse("f", nested(maxDepth), nil)
 	if err == nil || !strings.Contains(err.Error(), "nested more than 64 deep") {
 		t.Errorf("one deeper: %v", err)
 	}
-	if _, _, err := parse("f", bytes.Repeat([]byte("["), maxFile), nil); err == nil {
+	if _, _, err := Parse("f", bytes.Repeat([]byte("["), maxFile), nil); err == nil {
 		t.Error("eight million brackets were accepted")
 	}
 }
@@ -192,7 +221,7 @@ func TestDepth(t *testing.T) {
 // finding each place anew would take minutes.
 func TestMany(t *testing.T) {
 	text := `{"mcpServers":{"a":{` + strings.Repeat(`"unknwn":1,"unknwn2":1,`, 30_000) + `}}}`
-	_, warnings, err := parse("f", []byte(text), nil)
+	_, warnings, err := Parse("f", []byte(text), nil)
 	problems, ok := errors.AsType[Problems](err)
 	if !ok || len(problems) != maxNotes || len(warnings) != 2 {
 		t.Fatalf("%d problems, %d warnings", len(problems), len(warnings))
@@ -205,7 +234,7 @@ func TestMany(t *testing.T) {
 // TestProblems checks what programs rely on: the values of the error's text,
 // and that every problem is found by errors.Is and errors.As.
 func TestProblems(t *testing.T) {
-	_, _, err := parse("dir/f.json", []byte("{\"mcpServers\": {\n \"名\": {}, \"b\": 1}}"), nil)
+	_, _, err := Parse("dir/f.json", []byte("{\"mcpServers\": {\n \"名\": {}, \"b\": 1}}"), nil)
 	problems, ok := errors.AsType[Problems](err)
 	if !ok || len(problems) != 2 {
 		t.Fatalf("%v", err)
@@ -227,18 +256,6 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestEveryMemberIsKnown holds the list for suggestions against the reader.
-func TestEveryMemberIsKnown(t *testing.T) {
-	for _, name := range serverMembers() {
-		_, warnings, _ := parse("f", fmt.Appendf(nil, `{"mcpServers":{"a":{%q:[]}}}`, name), nil)
-		for _, w := range warnings {
-			if strings.Contains(w.Detail, "not known") {
-				t.Errorf("%s: %v", name, w)
-			}
-		}
-	}
-}
-
 // TestSecretsInBrokenFiles breaks a good file at every byte in several ways.
 // Whatever is then said must not hold the secrets.
 func TestSecretsInBrokenFiles(t *testing.T) {
@@ -246,15 +263,19 @@ func TestSecretsInBrokenFiles(t *testing.T) {
 	good := []byte(`{
   // comment
   "mcpServers": {
-    "a": {"command": "x", "args": ["-k", "hunter2"], "env": {"K": "hunter2\\x"}, "cwd": "/a"},
+    "a": {"command": "x", "args": ["-k", "hunter2"], "env": {"K": "hunter2\\x", "L": "${L:-hunter2}"}, "cwd": "/a"},
     "b": {"url": "https://b/?hunter2", "headers": {"H": "hunter2"}, "timeout": "5s"},
+    "c": {"type": "external", "command": "https://c/?hunter2", "apiKey": "hunter2", "toolOverrides": {"t": {"description": "hunter2"}}},
+    "d": {"command": ["x", "--key=hunter2"], "environment": {"K": "hunter2"}},
   },
+  "mcpEndpoint": ["wss://e/?token=hunter2"],
+  "modelscope": {"apiKey": "hunter2"},
 }`)
-	if _, warnings, err := parse("f", good, nil); err != nil || len(warnings) != 0 {
+	if _, warnings, err := Parse("f", good, nil); err != nil || len(warnings) != 1 {
 		t.Fatalf("%v, %v", warnings, err)
 	}
 	check := func(text []byte) {
-		_, warnings, err := parse("f", text, nil)
+		_, warnings, err := Parse("f", text, nil)
 		if said := fmt.Sprint(warnings, err); strings.Contains(said, secret) {
 			t.Errorf("%s\nsays %s", text, said)
 		}
@@ -272,15 +293,15 @@ func TestSecretsInBrokenFiles(t *testing.T) {
 func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"comand": "command", "cmd": "cwd", "Command": "command", "URL": "url", "urls": "url", "arg": "args",
-		"autostart": "autoStart", "header": "headers", "timeOut": "timeout", "env_file": "", "x": "", "": "",
-		"isActive": "enabled", "servers": "", "enabledd": "enabled", "tpye": "", strings.Repeat("url", 1000): "",
+		"autostart": "autoStart", "header": "headers", "timeOut": "timeout", "env_file": "envFile", "x": "", "": "",
+		"active": "enabled", "servers": "", "enabledd": "enabled", "tpye": "", strings.Repeat("url", 1000): "",
 	} {
-		if got := nearest(name, serverMembers()); got != want {
+		if got := nearest(name, ourMembers()); got != want {
 			t.Errorf("nearest(%q) = %q, want %q", name, got, want)
 		}
 	}
-	if got := nearest("servers", topMembers()); got != "mcpServers" {
-		t.Errorf("nearest(servers) = %q", got)
+	if got := nearest("mcpservers", topMembers()); got != "mcpServers" {
+		t.Errorf("nearest(mcpservers) = %q", got)
 	}
 }
 
@@ -297,7 +318,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(raw)
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		c, warnings, err := parse("f", raw, builtins())
+		c, warnings, err := Parse("f", raw, builtins())
 		lines := bytes.Count(raw, []byte("\n")) + 1
 		for _, w := range warnings {
 			if w.Line < 1 || w.Line > lines || w.Column < 1 || w.Detail == "" {
@@ -317,21 +338,26 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("server %d: %+v", i, s)
 			}
 			keys[s.Key] = true
-			switch s.Kind {
-			case hub.KindBuiltin:
+			switch {
+			case s.Kind == hub.KindBuiltin:
 				if s.Command+s.URL != "" || !slices.Contains(builtins(), s.Key) {
 					t.Errorf("%+v", s)
 				}
-			case hub.KindStdio:
-				if s.Command == "" || s.URL != "" || s.Headers != nil {
+			case s.Kind == hub.KindStdio:
+				if s.Command == "" || s.URL != "" || s.Headers != nil || s.Simulated {
 					t.Errorf("%+v", s)
 				}
-			case hub.KindHTTP:
-				if s.URL == "" || s.Command != "" || s.Env != nil {
+			case s.Kind.Remote():
+				if s.URL == "" || s.Command != "" || s.Args != nil || s.Env != nil || s.Dir != "" || s.Simulated {
 					t.Errorf("%+v", s)
 				}
 			default:
 				t.Errorf("kind %q", s.Kind)
+			}
+			for tool, o := range s.Rules.Override {
+				if o.Name != "" && !isToolName(o.Name) {
+					t.Errorf("%s is renamed to %q", tool, o.Name)
+				}
 			}
 		}
 		for _, key := range builtins() {

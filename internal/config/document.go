@@ -3,9 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -16,11 +14,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// document is one file while it is read, and what was found wrong with it.
+// document is the text of one file, and what was found wrong with it.
 type document struct {
-	path     string
-	builtins []string
-	text     []byte // without the byte order mark; offsets refer to it
+	path string
+	text []byte // without the byte order mark; offsets refer to it
 
 	problems []problem
 	warnings []Warning
@@ -36,67 +33,6 @@ type member struct {
 	name  string
 	at    int // offset of the name
 	value hujson.Value
-}
-
-// parse returns the servers of the file, in its order. If it adds a problem,
-// what it returns is of no use.
-func (d *document) parse(raw []byte) []hub.Server {
-	if bytes.HasPrefix(raw, []byte("\xff\xfe")) || bytes.HasPrefix(raw, []byte("\xfe\xff")) {
-		d.problem(0, "the file is UTF-16; save it as UTF-8")
-		return nil
-	}
-	d.text = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
-	if at := invalidUTF8(d.text); at >= 0 {
-		d.problem(at, "the file is not valid UTF-8 here; save it as UTF-8")
-		return nil
-	}
-	if len(bytes.TrimSpace(d.text)) == 0 {
-		d.problem(0, `the file is empty; the least it must hold is {}`)
-		return nil
-	}
-	// The parser below recurses.
-	if at := tooDeep(d.text); at >= 0 {
-		d.problem(at, "objects and arrays are nested more than %d deep here", maxDepth)
-		return nil
-	}
-	// The parser takes a comment for unfinished that the end of the file ends.
-	root, err := hujson.Parse(append(slices.Clip(d.text), '\n'))
-	if err != nil {
-		d.syntax(err)
-		return nil
-	}
-	return d.top(root)
-}
-
-// top reads the outermost object.
-func (d *document) top(root hujson.Value) []hub.Server {
-	var servers []hub.Server
-	members, ok := d.object(root, "the file")
-	if !ok {
-		return nil
-	}
-	for _, m := range members {
-		switch m.name {
-		case "mcpServers":
-			servers = d.servers(m.value)
-		case "$schema": // for editors
-		default:
-			d.unknown("", m, topMembers())
-		}
-	}
-	return servers
-}
-
-func (d *document) servers(v hujson.Value) []hub.Server {
-	entries, ok := d.object(v, `"mcpServers"`)
-	if !ok {
-		return nil
-	}
-	servers := make([]hub.Server, 0, len(entries))
-	for _, m := range entries {
-		servers = append(servers, d.server(m))
-	}
-	return servers
 }
 
 // object returns the members of v. It reports a v that is no object, and names
@@ -185,134 +121,6 @@ func (d *document) position(at int) (line, column int) {
 	before := d.text[:min(at, len(d.text))]
 	start := bytes.LastIndexByte(before, '\n') + 1
 	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[start:])
-}
-
-// syntax reports the parser's error. The parser gives line and column (in
-// bytes) in its text only, and quotes whole literals, which may be secrets;
-// so the place is all that is taken for those.
-func (d *document) syntax(err error) {
-	var line, column int
-	if _, scan := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scan != nil {
-		d.problem(0, "the file is not valid JSON")
-		return
-	}
-	at := d.offset(line, column)
-	inner := errors.Unwrap(err)
-	switch {
-	case errors.Is(inner, io.ErrUnexpectedEOF):
-		d.problem(len(bytes.TrimRight(d.text, " \t\r\n")),
-			"the file ends too early: a closing quote, bracket, brace or comment end is missing")
-	case at < len(d.text) && bytes.HasPrefix([]byte(inner.Error()), []byte("invalid literal")):
-		d.literal(at)
-	default:
-		d.problem(at, "the file is not valid JSON: %v", inner)
-	}
-}
-
-// literal says what is wrong with the literal that starts at an offset.
-func (d *document) literal(start int) {
-	if d.text[start] != '"' {
-		d.problem(start, "this is no JSON value: strings stand in double quotes, and the only words are true, false and null")
-		return
-	}
-	for at := start + 1; at < len(d.text); at++ {
-		switch c := d.text[at]; {
-		case c == '\n' || c == '\r':
-			d.problem(start, "the string that starts here is not closed in its line")
-			return
-		case c < ' ':
-			d.problem(at, `a control character stands in a string; write it as \u%04x`, c)
-			return
-		case c == '\\':
-			n := escapeLen(d.text[at:])
-			if n == 0 {
-				d.problem(at, `a string has a backslash that starts no JSON escape; write \\ for a backslash`)
-				return
-			}
-			at += n - 1
-		}
-	}
-}
-
-// escapeLen is the length of the JSON escape with which b starts, or 0.
-func escapeLen(b []byte) int {
-	if len(b) < 2 {
-		return 0
-	}
-	if bytes.IndexByte([]byte(`"\/bfnrt`), b[1]) >= 0 {
-		return 2
-	}
-	if b[1] != 'u' || len(b) < 6 {
-		return 0
-	}
-	if _, err := strconv.ParseUint(string(b[2:6]), 16, 16); err != nil {
-		return 0
-	}
-	return 6
-}
-
-// offset turns the parser's line and column into an offset.
-func (d *document) offset(line, column int) int {
-	at := 0
-	for ; line > 1; line-- {
-		next := bytes.IndexByte(d.text[at:], '\n')
-		if next < 0 {
-			break
-		}
-		at += next + 1
-	}
-	return min(at+column-1, len(d.text))
-}
-
-// invalidUTF8 is the offset of the first byte that is not UTF-8, or -1.
-func invalidUTF8(b []byte) int {
-	for at := 0; at < len(b); {
-		r, n := utf8.DecodeRune(b[at:])
-		if r == utf8.RuneError && n == 1 {
-			return at
-		}
-		at += n
-	}
-	return -1
-}
-
-// tooDeep is the offset of the bracket that opens more than maxDepth levels,
-// or -1. It passes over strings and comments as the parser does, so that they
-// neither add levels nor hide them.
-func tooDeep(b []byte) int {
-	depth := 0
-	for at := 0; at < len(b); at++ {
-		switch b[at] {
-		case '{', '[':
-			if depth++; depth > maxDepth {
-				return at
-			}
-		case '}', ']':
-			depth--
-		case '"':
-			for at++; at < len(b) && b[at] != '"'; at++ {
-				if b[at] == '\\' {
-					at++
-				}
-			}
-		case '/':
-			end := ""
-			switch {
-			case bytes.HasPrefix(b[at:], []byte("//")):
-				end = "\n"
-			case bytes.HasPrefix(b[at:], []byte("/*")):
-				end = "*/"
-			default:
-				continue
-			}
-			n := bytes.Index(b[at+2:], []byte(end))
-			if n < 0 {
-				return -1
-			}
-			at += 2 + n + len(end) - 1
-		}
-	}
-	return -1
 }
 
 // quoted is a name of the file as it is shown.

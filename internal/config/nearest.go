@@ -25,23 +25,22 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// alias is the name here of what other clients' files call otherwise.
+// alias is the name here of what other programs' files call otherwise, and
+// whose reading would go too far.
 func alias(name string) string {
 	switch name {
-	case "servers", "mcp_servers", "context_servers":
-		return "mcpServers"
-	case "serverUrl", "httpUrl", "endpoint", "baseUrl":
+	case "endpoint", "baseUrl":
 		return "url"
-	case "transport", "transportType":
-		return "type"
-	case "environment":
-		return "env"
 	case "workingDirectory", "workdir", "dir":
 		return "cwd"
-	case "isActive", "active":
+	case "active":
 		return "enabled"
 	case "requestTimeout", "timeoutMs":
 		return "timeout"
+	case "allowedTools", "allowTools":
+		return "tools"
+	case "blockedTools", "deniedTools":
+		return "denyTools"
 	}
 	return ""
 }

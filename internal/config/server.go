@@ -1,13 +1,9 @@
 package config
 
 import (
-	"errors"
-	"math"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -19,50 +15,88 @@ import (
 const (
 	maxKey      = 128 // characters
 	maxPriority = 1_000_000
-	maxTimeout  = 24 * time.Hour
 )
 
-// entry is one member of "mcpServers" while it is read.
+// What Lumi calls its built-in server, and what it is called here.
+const (
+	lumiDevice = "builtin_device_control"
+	ourDevice  = "device"
+)
+
+// entry is one server while it is read.
 type entry struct {
-	*document
+	*reader
 	member
 	where  string // the beginning of every text about it
+	among  string // the member of the file in which it stands
 	server hub.Server
+	skip   bool // it is none of ours
 
-	kind     *hub.Kind // what "type" says
-	has      map[string]member
-	priority *int
-	enabled  *bool
-	disabled *bool
+	has       map[string]member // what it says, by our words
+	unusable  bool              // what says how it is reached has a problem
+	asked     []asked           // how it is to be reached, by "type" and "transport"
+	lead      []string          // arguments that stand in "command"
+	apiKey    string
+	priority  *int
+	enabled   *bool
+	disabled  *bool
+	overrides []override
 }
 
-// server reads one entry.
-func (d *document) server(m member) hub.Server {
+// server reads one entry of a block.
+func (r *reader) server(m member, block string) *entry {
 	e := &entry{
-		document: d,
-		member:   m,
-		where:    "server " + quoted(m.name) + ": ",
-		has:      make(map[string]member),
+		reader: r,
+		member: m,
+		among:  block,
+		where:  "server " + quoted(m.name) + ": ",
+		has:    make(map[string]member),
 		server: hub.Server{
-			Key:       m.name,
-			Enabled:   true,
-			AutoStart: true,
-			Timeout:   hub.DefaultTimeout,
+			Key:           m.name,
+			Enabled:       true,
+			AutoStart:     true,
+			AutoRestart:   true,
+			AutoReconnect: true,
 		},
 	}
 	e.checkKey()
-	members, ok := d.object(m.value, "server "+quoted(m.name))
+	members, ok := r.object(m.value, "server "+quoted(m.name))
 	if !ok {
-		return e.server
+		return e
 	}
+	var others []member // words of other programs, which give way to ours
 	for _, m := range members {
-		e.has[m.name] = m
-		e.read(m)
+		t, known := r.terms[m.name]
+		switch {
+		case !known:
+			r.unknown(e.where, m, ourMembers())
+		case isNull(m.value): // files that programs write are full of them
+		case t.like == "":
+			e.take(t, m)
+		default:
+			others = append(others, m)
+		}
 	}
-	e.settleKind()
-	e.settlePriority()
-	e.settleEnabled()
-	return e.server
+	for _, m := range others {
+		t := r.terms[m.name]
+		if said, again := e.has[t.like]; again && !t.adds {
+			e.warn(m.at, "%s%s is ignored, since %s says the same", e.where, quoted(m.name), quoted(said.name))
+			continue
+		}
+		e.take(t, m)
+	}
+	e.settle()
+	return e
+}
+
+// ourMembers are the names of the members of ours.
+func ourMembers() []string {
+	terms := ownTerms()
+	names := make([]string, len(terms))
+	for i, t := range terms {
+		names[i] = t.name
+	}
+	return names
 }
 
 func (e *entry) checkKey() {
@@ -76,238 +110,150 @@ func (e *entry) checkKey() {
 	}
 }
 
-// topMembers and serverMembers are the names that have a meaning.
-func topMembers() []string { return []string{"mcpServers", "$schema"} }
-
-func serverMembers() []string {
-	return []string{
-		"type", "command", "args", "env", "cwd", "url", "headers",
-		"autoStart", "enabled", "disabled", "priority", "timeout", "bareNames",
+// take reads one member. What several say together is settled when all are
+// read.
+func (e *entry) take(t term, m member) {
+	as := t.name
+	if t.like != "" {
+		as = t.like
+	}
+	if _, again := e.has[as]; !again {
+		e.has[as] = m
+	}
+	if t.note != "" && !isEmpty(m.value) {
+		e.warn(m.at, "%s%s has no effect: %s", e.where, quoted(m.name), t.note)
+	}
+	if t.read != nil {
+		t.read(e, m)
 	}
 }
 
-// read takes one member over. What several members say together is settled
-// when all are read.
-func (e *entry) read(m member) {
-	s := &e.server
-	switch m.name {
-	case "type":
-		e.kind = e.typeOf(m)
-	case "command":
-		s.Command = e.text(m.name, m.value)
-		if e.isString(m) && strings.TrimSpace(s.Command) == "" {
-			e.problem(m.value.StartOffset, `%s"command" is empty`, e.where)
+// readCommand reads a text; or, as opencode has it, an array with the
+// arguments; or, as Zed had it, an object with "path", "args" and "env".
+func (e *entry) readCommand(m member) {
+	switch v := m.value.Value.(type) {
+	case *hujson.Array:
+		if len(v.Elements) == 0 {
+			return
 		}
-	case "args":
-		s.Args = e.texts(m)
-	case "env":
-		s.Env = e.env(m)
-	case "cwd":
-		s.Dir = e.text(m.name, m.value)
-		if e.isString(m) && s.Dir == "" {
-			e.problem(m.value.StartOffset, `%s"cwd" is empty`, e.where)
-		}
-	case "url":
-		s.URL = e.text(m.name, m.value)
-	case "headers":
-		s.Headers = e.headers(m)
-	case "autoStart":
-		if v := e.truth(m); v != nil {
-			s.AutoStart = *v
-		}
-	case "bareNames":
-		if v := e.truth(m); v != nil {
-			s.BareNames = *v
-		}
-	case "enabled":
-		e.enabled = e.truth(m)
-	case "disabled":
-		e.disabled = e.truth(m)
-	case "priority":
-		e.priority = e.priorityOf(m)
-	case "timeout":
-		if v := e.timeout(m); v > 0 {
-			s.Timeout = v
+		words := e.texts(m)
+		e.server.Command, e.lead = words[0], words[1:]
+	case *hujson.Object:
+		members, _ := e.object(m.value, e.where+quoted(m.name))
+		for _, inner := range members {
+			switch {
+			case isNull(inner.value):
+			case inner.name == "path":
+				e.server.Command = e.text(m.name+"."+inner.name, inner.value)
+			case inner.name == "args":
+				e.lead = e.texts(inner)
+			case inner.name == "env":
+				e.readEnv(inner)
+			default:
+				e.unknown(e.where+quoted(m.name)+": ", inner, []string{"path", "args", "env"})
+			}
 		}
 	default:
-		e.unknown(e.where, m, serverMembers())
+		e.server.Command = e.text(m.name, m.value)
+		e.unusable = e.unusable || !isString(m.value)
 	}
 }
 
-// settleKind finds out how the server is reached, and reports what does not
-// go together.
-func (e *entry) settleKind() {
-	command, hasCommand := e.has["command"]
-	link, hasURL := e.has["url"]
-	_, hasType := e.has["type"]
-	isBuiltin := slices.Contains(e.builtins, e.name)
-	switch {
-	case hasType && e.kind == nil:
-		return // reported already; what the rest should be is not known
-	case hasCommand && hasURL:
-		e.problem(max(command.at, link.at), `%sit has both "command" and "url"; a server is either run or reached over the network`, e.where)
-		return
-	case hasCommand:
-		e.server.Kind = hub.KindStdio
-		e.useless(`a server with "command"`, "headers")
-	case hasURL:
-		e.server.Kind = hub.KindHTTP
-		e.checkURL(link)
-		e.useless(`a server with "url"`, "args", "env", "cwd")
-	case isBuiltin && !hasType:
-		e.server.Kind = hub.KindBuiltin
-		e.useless("a built-in server", "args", "env", "cwd", "headers")
-	default:
-		e.problem(e.at, `%sit needs "command" (a program to run) or "url" (a server to reach)`, e.where)
-		return
-	}
-	if e.kind != nil && *e.kind != e.server.Kind {
-		want, has := "command", "url"
-		if *e.kind == hub.KindHTTP {
-			want, has = has, want
-		}
-		e.problem(e.has["type"].value.StartOffset, `%sthis "type" goes with %q, but the server has %q`, e.where, want, has)
+func (e *entry) readArgs(m member) { e.server.Args = e.texts(m) }
+
+func (e *entry) readEnv(m member) {
+	for name, value := range e.env(m) {
+		e.setEnv(name, value)
 	}
 }
 
-// useless warns about members that have no effect on such a server, and drops
-// what they say.
-func (e *entry) useless(such string, names ...string) {
-	for _, name := range names {
-		if m, ok := e.has[name]; ok {
-			e.warn(m.at, "%s%q has no effect on %s", e.where, name, such)
-		}
+func (e *entry) setEnv(name, value string) {
+	if e.server.Env == nil {
+		e.server.Env = make(map[string]string)
 	}
-	if e.server.Kind != hub.KindStdio {
-		e.server.Args, e.server.Env, e.server.Dir = nil, nil, ""
-	}
-	if e.server.Kind != hub.KindHTTP {
-		e.server.Headers = nil
+	e.server.Env[name] = value
+}
+
+// readEnvFile keeps the file as a variable whose name is a placeholder, which
+// stands for all that the file holds when the server is started.
+func (e *entry) readEnvFile(m member) {
+	if path := e.text(m.name, m.value); path != "" {
+		e.setEnv(envFileName(path), "")
 	}
 }
 
-func (e *entry) settlePriority() {
-	switch {
-	case e.priority != nil:
-		e.server.Priority = *e.priority
-	case e.server.Kind == hub.KindBuiltin:
-		e.server.Priority = hub.PriorityBuiltin
-	case e.server.Kind == hub.KindHTTP:
-		e.server.Priority = hub.PriorityRemote
-	default:
-		e.server.Priority = hub.PriorityLocal
+func (e *entry) readDir(m member) {
+	e.server.Dir = e.text(m.name, m.value)
+	if isString(m.value) && e.server.Dir == "" {
+		e.problem(m.value.StartOffset, `%s"cwd" is empty`, e.where)
 	}
 }
 
-func (e *entry) settleEnabled() {
-	switch {
-	case e.enabled != nil && e.disabled != nil && *e.enabled == *e.disabled:
-		e.problem(max(e.has["enabled"].at, e.has["disabled"].at), `%s"enabled" and "disabled" contradict each other`, e.where)
-	case e.enabled != nil:
-		e.server.Enabled = *e.enabled
-	case e.disabled != nil:
-		e.server.Enabled = !*e.disabled
+func (e *entry) readURL(m member) {
+	e.server.URL = e.text(m.name, m.value)
+	e.unusable = e.unusable || !isString(m.value)
+}
+
+func (e *entry) readHeaders(m member) { e.server.Headers = e.headers(m) }
+
+func (e *entry) readAPIKey(m member) {
+	e.apiKey = e.text(m.name, m.value)
+	if hasControl(e.apiKey) {
+		e.problem(m.value.StartOffset, "%s%s has a control character", e.where, quoted(m.name))
 	}
 }
 
-// typeOf reads "type". It is nil if the type is of no use.
-func (e *entry) typeOf(m member) *hub.Kind {
-	if !e.isString(m) {
-		e.wrong(m.name, m.value, "a string")
-		return nil
-	}
-	kind := hub.KindHTTP
-	switch name := m.value.Value.(hujson.Literal).String(); name {
-	case "http", "streamable-http", "streamableHttp":
-	case "stdio":
-		kind = hub.KindStdio
-	case "sse", "ws", "websocket", "embedded":
-		e.problem(m.value.StartOffset, `%sthis version cannot reach servers of "type" %q, only "stdio" and "http"`, e.where, name)
-		return nil
-	default:
-		e.problem(m.value.StartOffset, `%sthe "type" %s is not known; it is "stdio" or "http"`, e.where, quoted(name))
-		return nil
-	}
-	return &kind
-}
-
-func (e *entry) checkURL(m member) {
-	if !e.isString(m) {
-		return // reported already
-	}
-	bad := func(detail string) {
-		e.problem(m.value.StartOffset, `%s"url" %s`, e.where, detail)
-	}
-	// The parser's error quotes the text, which may hold a key.
-	u, err := url.Parse(e.server.URL)
-	switch {
-	case err != nil:
-		bad("is not a valid URL")
-	case u.Scheme != "http" && u.Scheme != "https":
-		bad("must begin with http:// or https://")
-	case u.Hostname() == "":
-		bad("names no host")
-	case u.User != nil:
-		bad(`must not hold a user name or password; put them into "headers" (Authorization)`)
-	case u.Port() != "":
-		if port, err := strconv.ParseUint(u.Port(), 10, 16); err != nil || port == 0 {
-			bad("has no valid port")
-		}
+func (e *entry) readName(m member) {
+	e.server.Name = e.plain(m.name, m.value)
+	if strings.ContainsFunc(e.server.Name, unicode.IsControl) {
+		e.problem(m.value.StartOffset, "%s%s has a control character", e.where, quoted(m.name))
 	}
 }
 
-func (e *entry) priorityOf(m member) *int {
+func (e *entry) readEnabled(m member)  { e.enabled = e.flag(m) }
+func (e *entry) readDisabled(m member) { e.disabled = e.flag(m) }
+
+func (e *entry) readAutoStart(m member)     { e.set(&e.server.AutoStart, m) }
+func (e *entry) readAutoRestart(m member)   { e.set(&e.server.AutoRestart, m) }
+func (e *entry) readAutoReconnect(m member) { e.set(&e.server.AutoReconnect, m) }
+func (e *entry) readBareNames(m member)     { e.set(&e.server.BareNames, m) }
+func (e *entry) readSimulated(m member)     { e.set(&e.server.Simulated, m) }
+
+func (e *entry) set(to *bool, m member) {
+	if v := e.flag(m); v != nil {
+		*to = *v
+	}
+}
+
+func (e *entry) readTimeout(m member) {
+	if limit := e.duration(m, e.where, e.timeoutUnit(m)); limit > 0 {
+		e.server.Timeout = limit
+	}
+}
+
+func (e *entry) readPriority(m member) {
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '0' {
 		e.wrong(m.name, m.value, "a whole number")
-		return nil
+		return
 	}
 	n, err := strconv.Atoi(string(lit))
 	if err != nil || n < -maxPriority || n > maxPriority {
 		e.problem(m.value.StartOffset, `%s"priority" must be a whole number from %d to %d`, e.where, -maxPriority, maxPriority)
-		return nil
+		return
 	}
-	return &n
+	e.priority = &n
 }
 
-// timeout reads a number of milliseconds or a duration with units; 0 if it is
-// of no use.
-func (e *entry) timeout(m member) time.Duration {
-	const form = `whole milliseconds, such as 30000, or a duration, such as "30s"`
-	lit, ok := m.value.Value.(hujson.Literal)
-	if !ok || lit.Kind() != '0' && lit.Kind() != '"' {
-		e.wrong(m.name, m.value, form)
-		return 0
+func (e *entry) readResources(m member) {
+	switch text := e.plain(m.name, m.value); text {
+	case "prefixed":
+		e.server.PrefixURIs = true
+	case "verbatim", "":
+	default:
+		e.problem(m.value.StartOffset, `%s"resources" must be "prefixed" or "verbatim", not %s`, e.where, quoted(text))
 	}
-	timeout, err := time.ParseDuration(lit.String())
-	if lit.Kind() == '0' {
-		timeout, err = milliseconds(string(lit))
-	}
-	if err != nil {
-		e.problem(m.value.StartOffset, `%s"timeout" must be %s`, e.where, form)
-		return 0
-	}
-	if ms := timeout.Milliseconds(); lit.Kind() == '0' && 0 < ms && ms < 1000 {
-		e.warn(m.value.StartOffset, `%s"timeout" is in milliseconds; write "%ds" if seconds are meant`, e.where, ms)
-	}
-	switch {
-	case timeout <= 0:
-		e.problem(m.value.StartOffset, `%s"timeout" must be more than 0`, e.where)
-		return 0
-	case timeout > maxTimeout:
-		e.problem(m.value.StartOffset, `%s"timeout" must be at most 24h`, e.where)
-		return 0
-	}
-	return timeout
 }
 
-// milliseconds is the duration that a whole number stands for. One that no
-// duration can hold becomes the longest or shortest.
-func milliseconds(lit string) (time.Duration, error) {
-	ms, err := strconv.ParseInt(lit, 10, 64) // nearest to lit if that is out of range
-	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return 0, err
-	}
-	const limit = math.MaxInt64 / int64(time.Millisecond)
-	return time.Duration(min(max(ms, -limit), limit)) * time.Millisecond, nil
-}
+// isBuiltin reports whether a built-in server has the key.
+func (r *reader) isBuiltin(key string) bool { return slices.Contains(r.builtins, key) }

@@ -6,29 +6,36 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
-// wrong reports a value of the wrong type. path names it within the server.
-func (e *entry) wrong(path string, v hujson.Value, want string) {
-	e.problem(v.StartOffset, "%s%s must be %s, but is %s", e.where, quoted(path), want, kindOf(v))
-}
+func isString(v hujson.Value) bool { return v.Value.Kind() == '"' }
 
-func (e *entry) isString(m member) bool { return m.value.Value.Kind() == '"' }
+func isNull(v hujson.Value) bool { return v.Value.Kind() == 'n' }
 
 // truth reads true or false; nil if it is neither.
-func (e *entry) truth(m member) *bool {
+func (d *document) truth(m member, where string) *bool {
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != 't' && lit.Kind() != 'f' {
-		e.wrong(m.name, m.value, "true or false")
+		d.problem(m.value.StartOffset, "%s%s must be true or false, but is %s", where, quoted(m.name), kindOf(m.value))
 		return nil
 	}
 	v := lit.Bool()
 	return &v
 }
 
-// text reads a string; it is empty if it is none, or not one that a system
+func (e *entry) flag(m member) *bool { return e.truth(m, e.where) }
+
+// wrong reports a value of the wrong type. path names it within the server.
+func (e *entry) wrong(path string, v hujson.Value, want string) {
+	e.problem(v.StartOffset, "%s%s must be %s, but is %s", e.where, quoted(path), want, kindOf(v))
+}
+
+// plain reads a string; it is empty if it is none, or not one that a system
 // call could take.
-func (e *entry) text(path string, v hujson.Value) string {
+func (e *entry) plain(path string, v hujson.Value) string {
 	lit, ok := v.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '"' {
 		e.wrong(path, v, "a string")
@@ -39,27 +46,20 @@ func (e *entry) text(path string, v hujson.Value) string {
 		e.problem(v.StartOffset, "%s%s has a NUL character", e.where, quoted(path))
 		return ""
 	}
-	if name := placeholder(s); name != "" {
-		e.warn(v.StartOffset, "%s%s has a placeholder ${%s…}, which this version passes on as it is", e.where, quoted(path), name)
-	}
 	return s
 }
 
-// placeholder is the beginning of the first placeholder in s that other
-// clients fill in, or empty. What a shell would fill in is left alone.
-func placeholder(s string) string {
-	for rest := s; ; {
-		_, after, found := strings.Cut(rest, "${")
-		if !found {
-			return ""
+// text reads a string that may have placeholders. Whether they can be filled
+// in is seen when the server is connected; here only those are told that never
+// can.
+func (e *entry) text(path string, v hujson.Value) string {
+	s := e.plain(path, v)
+	for _, p := range secret.Placeholders(s) {
+		if fault := p.Fault(); fault != "" {
+			e.warn(v.StartOffset, "%s%s has %s, which cannot be filled in: %s", e.where, quoted(path), message.Quote(p.String()), fault)
 		}
-		for _, name := range []string{"env:", "input:", "file:", "command:", "config:", "workspaceFolder", "userHome"} {
-			if strings.HasPrefix(after, name) {
-				return name
-			}
-		}
-		rest = after
 	}
+	return s
 }
 
 // texts reads an array of strings.
@@ -69,23 +69,32 @@ func (e *entry) texts(m member) []string {
 		e.wrong(m.name, m.value, "an array of strings")
 		return nil
 	}
-	list := make([]string, len(arr.Elements))
+	var list []string
 	for i, v := range arr.Elements {
-		list[i] = e.text(fmt.Sprintf("%s[%d]", m.name, i), v)
+		list = append(list, e.text(fmt.Sprintf("%s[%d]", m.name, i), v))
 	}
 	return list
 }
 
-// pairs reads an object of strings. fault says what is wrong with a name, and
-// with its value; it is empty if nothing is.
+// pairs reads an object of texts. As in VS Code, a number or a truth value is
+// the text that it is written with, and null is no member. fault says what is
+// wrong with a name, and with its value; it is empty if nothing is.
 func (e *entry) pairs(m member, fault func(name, value string) string) map[string]string {
 	members, ok := e.object(m.value, e.where+quoted(m.name))
-	if !ok {
+	if !ok || len(members) == 0 {
 		return nil
 	}
 	pairs := make(map[string]string, len(members))
 	for _, p := range members {
-		value := e.text(m.name+"."+p.name, p.value)
+		var value string
+		switch lit, _ := p.value.Value.(hujson.Literal); p.value.Value.Kind() {
+		case 'n':
+			continue
+		case '0', 't', 'f':
+			value = string(lit)
+		default:
+			value = e.text(m.name+"."+p.name, p.value)
+		}
 		if f := fault(p.name, value); f != "" {
 			e.problem(p.at, "%s%s %s", e.where, quoted(m.name), f)
 			continue
@@ -97,10 +106,11 @@ func (e *entry) pairs(m member, fault func(name, value string) string) map[strin
 
 func (e *entry) env(m member) map[string]string {
 	return e.pairs(m, func(name, _ string) string {
+		_, file := envFilePath(name)
 		switch {
 		case name == "":
 			return "has a variable without a name"
-		case strings.ContainsAny(name, "=\x00"):
+		case strings.Contains(name, "\x00"), !file && strings.Contains(name, "="):
 			return `has a variable whose name holds "=" or NUL`
 		}
 		return ""
@@ -116,12 +126,18 @@ func (e *entry) headers(m member) map[string]string {
 			return "has a name that no HTTP header can have"
 		case seen[canonical]:
 			return "has " + quoted(canonical) + " twice; upper and lower case are the same"
-		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		case hasControl(value):
 			return "has a control character in the value of " + quoted(name)
 		}
 		seen[canonical] = true
 		return ""
 	})
+}
+
+// hasControl reports whether s has a character that no value of an HTTP header
+// can have.
+func hasControl(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
 // isToken reports whether s is a token of RFC 9110, section 5.6.2.

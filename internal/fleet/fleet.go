@@ -1,50 +1,81 @@
 // Package fleet keeps all servers: it decides when each is started, notices
-// when it is lost, brings it back within its budget, and hands out live
-// connections. One goroutine a server; none ever waits for another.
+// when it is lost, brings it back within its budget, starts and stops it as
+// operators ask, and hands out live connections. One goroutine a server; none
+// ever waits for another.
 package fleet
 
 import (
 	"context"
 	"log/slog"
 	"sync"
-	"time"
+	"sync/atomic"
 
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
 // Dial opens one connection; see [upstream.Dial].
 type Dial func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error)
 
-// Options describe a fleet.
+// Options describe a fleet. The functions are called from any goroutine and
+// must not call the fleet.
 type Options struct {
-	Servers    []hub.Server
+	Servers    []hub.Server // with unique keys, in the order of the configuration
 	Dial       Dial
 	Serve      upstream.Serve // for built-in servers
 	ClientInfo []byte
+	Network    transport.Network
 	Bus        *bus.Bus
 	Log        *slog.Logger
 
-	// Listed is called with the tools of a server, byte for byte and in its
-	// order, each time they have been asked for. Calls for one server do not
-	// overlap; the slices are not changed afterwards.
-	Listed func(server string, tools [][]byte)
+	// Resolve fills in the placeholders of a definition, each time it is
+	// connected; see [upstream.Options]. Nil leaves it as it is.
+	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
+
+	// Listed is called with a server and its tools, byte for byte and in its
+	// order, each time they have been asked for, and before the server is
+	// ready. The definition is the one that the tools were asked for by; there
+	// may be another one meanwhile. Calls for one server do not overlap; the
+	// slices are not changed afterwards.
+	Listed func(server hub.Server, tools [][]byte)
 
 	// Known reports whether the tools of a server are known from before, so
 	// that a server which is not started with the hub need not be started to
-	// learn them.
-	Known func(server string) bool
+	// learn them. Nil stands for no.
+	Known func(server hub.Server) bool
+
+	// Withhold is called with true when a person has stopped a server, whose
+	// tools are then not to be listed, and with false when that is over. Nil
+	// tells nobody.
+	Withhold func(server string, yes bool)
+
+	// OnDemand has nothing start by itself: every enabled server is idle until
+	// a call, Start, Restart or Refresh needs it.
+	OnDemand bool
 
 	Budget Budget // zero for the default
 }
 
 // Fleet is all servers of the hub. Safe for concurrent use.
 type Fleet struct {
-	opt     Options
-	servers map[string]*server
-	order   []*server
+	opt Options
+	now atomic.Pointer[set]
+
+	mu      sync.Mutex // held through a change of the set
+	ctx     context.Context
+	all     sync.WaitGroup           // the servers' goroutines, from Run on
+	leaving map[string]chan struct{} // by key, of servers that were removed: closed when they are gone
+	level   string
+	over    bool
+}
+
+// set is which servers there are. It is not changed once made.
+type set struct {
+	byKey map[string]*server
+	order []*server
 }
 
 // New returns a fleet at rest; Run brings it to life.
@@ -52,90 +83,179 @@ func New(opt Options) *Fleet {
 	if opt.Budget == (Budget{}) {
 		opt.Budget = DefaultBudget()
 	}
-	f := &Fleet{opt: opt, servers: make(map[string]*server, len(opt.Servers))}
+	f := &Fleet{opt: opt, leaving: make(map[string]chan struct{})}
+	first := newSet(len(opt.Servers))
 	for _, def := range opt.Servers {
-		s := newServer(f, def)
-		f.servers[def.Key] = s
-		f.order = append(f.order, s)
+		first.add(newServer(f, def))
 	}
+	f.now.Store(first)
 	return f
 }
 
+func newSet(size int) *set {
+	return &set{byKey: make(map[string]*server, size), order: make([]*server, 0, size)}
+}
+
+func (s *set) add(one *server) {
+	s.byKey[one.key] = one
+	s.order = append(s.order, one)
+}
+
 // Run keeps the servers until ctx ends, then stops all of them, side by side,
-// and returns when the last is gone.
+// and returns when the last is gone. It must not run twice.
 func (f *Fleet) Run(ctx context.Context) error {
-	var all sync.WaitGroup
-	for _, s := range f.order {
-		all.Go(func() { s.run(ctx) })
+	f.mu.Lock()
+	f.ctx = ctx
+	for _, s := range f.now.Load().order {
+		f.launch(s)
 	}
-	all.Wait()
+	f.mu.Unlock()
+	<-ctx.Done()
+	f.mu.Lock()
+	f.over = true
+	last := f.now.Load().order
+	f.mu.Unlock()
+	for _, s := range last {
+		s.shut()
+	}
+	f.all.Wait()
 	return nil
+}
+
+// launch starts the goroutine of a server. The caller holds mu, and Run runs.
+func (f *Fleet) launch(s *server) { f.all.Go(func() { s.run(f.ctx) }) }
+
+// Apply puts another set of servers in force, with unique keys and in the
+// order of the configuration; also before Run.
+//
+//   - A server that is reached in the same way as before keeps its connection
+//     and the calls under way; what else its definition says holds from now on.
+//   - One that is reached otherwise is ended and, if it was running, started
+//     again; one that a person has stopped stays so.
+//   - One that is new starts as its settings say, once a removed one of the same
+//     key is gone.
+//   - One that is not in the set any more is ended and forgotten.
+//
+// Apply returns when this is in force: no call gets a connection of before any
+// more. It does not wait until anything has started or ended. Calls under way
+// on a connection that is ended get an answer or [message.OutcomeUnknown]. The
+// servers' goroutines belong to Run, after which Apply does nothing.
+func (f *Fleet) Apply(servers []hub.Server) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return
+	}
+	old, next := f.now.Load(), newSet(len(servers))
+	var added []*server
+	for _, def := range servers {
+		s := old.byKey[def.Key]
+		if s == nil {
+			s = newServer(f, def)
+			s.level, s.after = f.level, f.leaving[def.Key]
+			added = append(added, s)
+		}
+		next.add(s)
+	}
+	f.now.Store(next)
+	for _, s := range old.order {
+		if next.byKey[s.key] == nil {
+			s.remove()
+			if f.ctx != nil {
+				f.leaving[s.key] = s.gone
+			}
+		}
+	}
+	for _, def := range servers {
+		if s := old.byKey[def.Key]; s != nil {
+			s.redefine(def)
+		}
+	}
+	for _, s := range added {
+		s.announce()
+		if f.ctx != nil {
+			f.launch(s)
+		}
+	}
+	for key, gone := range f.leaving {
+		select {
+		case <-gone:
+			delete(f.leaving, key)
+		default:
+		}
+	}
+}
+
+// find returns a server by its key.
+func (f *Fleet) find(key string) (*server, error) {
+	if s := f.now.Load().byKey[key]; s != nil {
+		return s, nil
+	}
+	return nil, unknown(key)
+}
+
+func unknown(key string) *hub.Error {
+	return hub.E(message.ServerUnknown, nil, "server", message.Quote(key))
+}
+
+// Server is the definition of a server that is in force now.
+func (f *Fleet) Server(key string) (hub.Server, bool) {
+	s := f.now.Load().byKey[key]
+	if s == nil {
+		return hub.Server{}, false
+	}
+	return s.definition(), true
 }
 
 // Conn returns a live connection to the server. It starts a server that is
 // idle, and waits, within ctx, for one that is on its way: for the outcome of
 // the attempt under way or, if it is between two attempts, of the next one,
-// which for a remote server is brought forward. A server that is given up is
-// an error at once, and one whose attempt fails is one then: a [*hub.Error]
-// with the reason.
+// which for a remote server is brought forward. A server that is given up, or
+// that a person has disabled or stopped, is an error at once, and one whose
+// attempt fails is one then: a [*hub.Error] with the reason.
 //
 // The connection may end at any time; the fleet owns and closes it.
 func (f *Fleet) Conn(ctx context.Context, key string) (*upstream.Conn, error) {
-	s, ok := f.servers[key]
-	if !ok {
-		return nil, hub.E(message.ServerDown, nil, "server", key, "reason", "it is not in the configuration any more.")
+	s, err := f.find(key)
+	if err != nil {
+		return nil, err
 	}
 	if c := s.conn(); c != nil {
 		return c, nil
 	}
-	return s.await(ctx)
+	return s.await(ctx, s.down)
 }
 
 // Status tells about every server, in the order of the configuration.
 func (f *Fleet) Status() []hub.Status {
-	all := make([]hub.Status, 0, len(f.order))
-	for _, s := range f.order {
+	order := f.now.Load().order
+	all := make([]hub.Status, 0, len(order))
+	for _, s := range order {
 		all = append(all, s.status())
 	}
 	return all
 }
 
-// SetLevel passes a log level on to every server that is connected. It does
-// not wait for their answers.
-func (f *Fleet) SetLevel(level string) {
-	for _, s := range f.order {
-		s.setLevel(level)
+// Log returns the lines of a server's log after the one with the number, oldest
+// first, as far as they are kept: the last 500 lines and 64 KiB. The channel is
+// closed when there are more. It reports false for a server that is not there.
+// No line holds a secret.
+func (f *Fleet) Log(key string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool) {
+	s := f.now.Load().byKey[key]
+	if s == nil {
+		return nil, nil, false
 	}
+	lines, more = s.book.after(after)
+	return lines, more, true
 }
 
-// Budget says how often a server is tried, and for how long (design D9).
-type Budget struct {
-	// A local server, a process, is started again Pause after its end; at the
-	// Ends-th end within Window it is given up.
-	Pause  time.Duration
-	Ends   int
-	Window time.Duration
-	// A remote server is tried after Backoff, then after twice as long each
-	// time, to at most Ceiling, with jitter; it is never given up.
-	Backoff, Ceiling time.Duration
-	// Healthy is how long a connection must have held for the count to start
-	// anew.
-	Healthy time.Duration
-	// Spacing is the least time between a failed attempt and the next one that
-	// a call brings about.
-	Spacing time.Duration
-	// Handshake bounds opening a connection, List asking for the tools. Zero
-	// stands for the default of [upstream.Dial] and of [DefaultBudget].
-	Handshake, List time.Duration
-}
-
-// DefaultBudget returns the budget of design D9: processes 5 s apart, the
-// sixth end within 2 minutes is the last; remote servers after 2, 4, 6 s, then
-// doubling to 60 s.
-func DefaultBudget() Budget {
-	return Budget{
-		Pause: 5 * time.Second, Ends: 6, Window: 2 * time.Minute,
-		Backoff: 2 * time.Second, Ceiling: time.Minute,
-		Healthy: time.Minute, Spacing: time.Second, List: 30 * time.Second,
+// SetLevel passes a log level on to every server that is connected, and to
+// those that will be. It does not wait for their answers.
+func (f *Fleet) SetLevel(level string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.level = level
+	for _, s := range f.now.Load().order {
+		s.setLevel(level)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -37,7 +36,7 @@ func local() hub.Server {
 
 func away() hub.Server {
 	s := local()
-	s.Kind = hub.KindHTTP
+	s.Kind, s.AutoReconnect = hub.KindHTTP, true
 	return s
 }
 
@@ -45,12 +44,12 @@ func away() hub.Server {
 func run(t *testing.T, opt fleet.Options) *fleet.Fleet {
 	t.Helper()
 	opt.ClientInfo = []byte(`{"name":"test","version":"1"}`)
-	opt.Log = slog.New(slog.DiscardHandler)
+	opt.Log = quiet()
 	if opt.Bus == nil {
 		opt.Bus = &bus.Bus{}
 	}
 	if opt.Listed == nil {
-		opt.Listed = func(string, [][]byte) {}
+		opt.Listed = func(hub.Server, [][]byte) {}
 	}
 	f := fleet.New(opt)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -399,14 +398,14 @@ func TestConnWithoutServer(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		f := fleet.New(fleet.Options{
 			Servers: []hub.Server{local(), off}, Dial: d.dial, Bus: &bus.Bus{}, ClientInfo: []byte("{}"),
-			Log: slog.New(slog.DiscardHandler), Listed: func(string, [][]byte) {},
+			Log: quiet(), Listed: func(hub.Server, [][]byte) {},
 		})
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
 			_ = f.Run(ctx)
 		}()
-		if _, err := f.Conn(t.Context(), "none"); !hub.IsCode(err, message.ServerDown) {
+		if _, err := f.Conn(t.Context(), "none"); !hub.IsCode(err, message.ServerUnknown) {
 			t.Errorf("of no server: %v", err)
 		}
 		if _, err := f.Conn(t.Context(), "off"); !hub.IsCode(err, message.ServerDisabled) {
@@ -434,7 +433,7 @@ func TestIdle(t *testing.T) {
 			s := local()
 			s.AutoStart = false
 			d := &dialer{began: time.Now()}
-			f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: d.dial, Known: func(string) bool { return known }})
+			f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: d.dial, Known: func(hub.Server) bool { return known }})
 			time.Sleep(time.Hour)
 			want := hub.StateReady
 			if known {

@@ -26,7 +26,7 @@ func quick() fleet.Budget {
 func process(t *testing.T, args ...string) hub.Server {
 	t.Helper()
 	return hub.Server{
-		Key: "s", Kind: hub.KindStdio, Enabled: true, AutoStart: true, Command: rig.FaultServer(t), Args: args,
+		Key: "s", Kind: hub.KindStdio, Enabled: true, AutoStart: true, AutoRestart: true, Command: rig.FaultServer(t), Args: args,
 		Env: map[string]string{"GORACE": "atexit_sleep_ms=0"},
 	}
 }
@@ -38,7 +38,7 @@ type lists struct {
 	n    int
 }
 
-func (l *lists) listed(_ string, tools [][]byte) {
+func (l *lists) listed(_ hub.Server, tools [][]byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last, l.n = tools, l.n+1
@@ -120,11 +120,11 @@ func TestChangedToolsAreListed(t *testing.T) {
 		"stdio modern": func(t *testing.T) hub.Server { return process(t, "-fault", "modernonly") },
 		"http": func(t *testing.T) hub.Server {
 			_, url := rig.StartFaultServer(t, "127.0.0.1:0")
-			return hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true}
+			return hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true}
 		},
 		"http modern": func(t *testing.T) hub.Server {
 			_, url := rig.StartFaultServer(t, "127.0.0.1:0", "-fault", "modernonly")
-			return hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true}
+			return hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestChangedToolsAreListed(t *testing.T) {
 // for it.
 func TestForgottenSession(t *testing.T) {
 	_, url := rig.StartFaultServer(t, "127.0.0.1:0", "-fault", "status404session", "-session-calls", "1")
-	s := hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true}
+	s := hub.Server{Key: "s", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true}
 	f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: upstream.Dial, Budget: fleet.DefaultBudget()})
 	await(t, f, hub.StateReady)
 	for n := range 5 { // each of them forgets its session

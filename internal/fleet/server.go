@@ -3,240 +3,210 @@ package fleet
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
-// server is one server and the goroutine that keeps it.
+// server is one server. Its goroutine leads it through lives: a life begins
+// when the server is to run, connects, keeps the connection, and connects
+// again as long as the budget allows. Between two lives it rests.
 //
-//	disabled                                   (for good)
-//	idle ──call──> starting
-//	starting ──ok──> ready ──lost──> reconnecting ──ok──> ready
-//	starting, reconnecting ──failed──> reconnecting ──budget spent, or hopeless──> failed
-//	any ──hub stops──> stopping ──> stopped
+//	at rest:  disabled, idle, stopped, failed; starting, until its goroutine takes that up
+//	a life:   starting ──connected, tools listed──> ready ──lost──> reconnecting ──connected──> ready
+//	          starting, reconnecting ──not reached──> reconnecting
+//	          starting, reconnecting ──budget spent, hopeless, or not to be tried again──> failed
+//	          any ──it is ended: stop, restart, another definition, the hub stops──> stopping
+//	          stopping ──nothing of it is left──> what is asked for then (see resting)
+//	idle ──call, start, restart, refresh──> starting
+//	failed, stopped ──start, restart──> starting
+//
+// The states are under mu, whoever changes them; only the goroutine dials,
+// lists and closes.
 type server struct {
 	fleet *Fleet
-	def   hub.Server
+	key   string
 	log   *slog.Logger
+	book  book
+	after <-chan struct{} // run does nothing before; nil for at once
+	gone  chan struct{}   // closed when run has returned
 
 	live  atomic.Pointer[upstream.Conn] // while ready
 	work  sync.WaitGroup                // what is told the server beside its calls
 	wake  chan struct{}                 // a call wants the next attempt now
+	hurry chan struct{}                 // an operator does
 	stale chan struct{}                 // the tools are to be asked for again
+	asks  chan chan error               // and who asked for that is told how it went
 
 	mu       sync.Mutex
+	def      hub.Server
+	want     want
+	removed  bool // it is not in the configuration any more
+	over     bool // the hub stops
+	withheld bool // what Options.Withhold was told last
+
+	alive  bool // a life is under way
+	lives  int  // that have begun
+	cut    context.CancelFunc
+	afresh bool // the budget is to start anew
+
 	state    hub.State
 	since    time.Time
 	reason   *hub.Error
 	retry    time.Time
+	changed  chan struct{} // closed and replaced with every change
 	trying   bool          // an attempt to connect is under way
 	tries    int           // attempts that have ended, well or badly
-	changed  chan struct{} // closed and replaced with every change
+	lists    int           // of tools that were received
 	tools    int
 	level    string
+	protocol string // of the last connection, as is info
+	info     string
 	lastFail time.Time // of an attempt
 	lastSeen upstream.Health
 }
 
+// want is what is asked of a server.
+type want uint8
+
+const (
+	wantUp   want = iota // to run
+	wantIdle             // to run once somebody needs it
+	wantDown             // not to run: a person has stopped it
+)
+
 func newServer(f *Fleet, def hub.Server) *server {
 	s := &server{
-		fleet: f, def: def, log: f.opt.Log.With("server", def.Key),
-		wake: make(chan struct{}, 1), stale: make(chan struct{}, 1), changed: make(chan struct{}),
-		state: hub.StateStarting, since: time.Now(),
+		fleet: f, key: def.Key, def: def, log: f.opt.Log.With("server", def.Key), gone: make(chan struct{}),
+		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stale: make(chan struct{}, 1), asks: make(chan chan error),
+		changed: make(chan struct{}), since: time.Now(),
 	}
-	switch {
-	case !def.Enabled:
-		s.state, s.reason = hub.StateDisabled, hub.E(message.ServerDisabled, nil, "server", def.Key)
-	case !def.AutoStart && f.opt.Known != nil && f.opt.Known(def.Key):
-		s.state = hub.StateIdle
-	}
+	s.want = s.byDefault()
+	s.state, s.reason = s.resting()
 	return s
 }
 
-// run is the server's life.
-func (s *server) run(ctx context.Context) {
-	if s.is(hub.StateDisabled) {
-		return
+// byDefault is what the configuration asks of the server. The caller holds mu,
+// or is alone with it.
+func (s *server) byDefault() want {
+	opt := &s.fleet.opt
+	if opt.OnDemand || !s.def.AutoStart && opt.Known != nil && opt.Known(s.def) {
+		return wantIdle
 	}
-	defer func() {
-		s.become(hub.StateStopped, nil, time.Time{})
-		s.work.Wait()
-	}()
-	if s.is(hub.StateIdle) {
-		select {
-		case <-s.wake:
-		case <-ctx.Done():
-			return
-		}
-		s.become(hub.StateStarting, nil, time.Time{})
+	return wantUp
+}
+
+// resting is the state of a server that has no life, and why it is not ready,
+// if that needs an explanation. The caller holds mu, or is alone with it.
+func (s *server) resting() (hub.State, *hub.Error) {
+	switch {
+	case s.removed:
+		return hub.StateStopped, nil
+	case !s.def.Enabled:
+		return hub.StateDisabled, disabled(s.key)
+	case s.want == wantDown:
+		return hub.StateStopped, hub.E(message.ServerStopped, nil, "server", s.key)
+	case s.over:
+		return hub.StateStopped, nil
+	case s.want == wantIdle:
+		return hub.StateIdle, nil
 	}
-	count := counter{budget: s.fleet.opt.Budget, local: s.def.Kind != hub.KindHTTP}
-	var era *protocol.Era
-	for ctx.Err() == nil {
-		conn, err := s.attempt(ctx, era)
-		var held time.Duration
-		if err == nil {
-			e, began := conn.Era(), time.Now()
-			era = &e
-			err = s.hold(ctx, conn)
-			held = time.Since(began)
-		} else {
-			era = nil // asked anew the next time
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		reason := hub.AsError(err)
-		wait, ok := count.next(time.Now(), held, reason)
-		if !ok {
-			s.log.Error("the server is given up", "reason", reason)
-			s.become(hub.StateFailed, count.last(reason), time.Time{})
-			<-ctx.Done()
-			return
-		}
-		s.log.Warn("the server is away", "reason", reason, "retry", wait)
-		s.become(hub.StateReconnecting, reason, time.Now().Add(wait))
-		s.pause(ctx, wait)
+	return hub.StateStarting, nil
+}
+
+// settle brings a server that has no life into the state that is asked for. The
+// caller holds mu.
+func (s *server) settle() {
+	if state, reason := s.resting(); state != s.state {
+		s.become(state, reason, time.Time{})
 	}
 }
 
-// pause waits for the next attempt; a call may bring it forward for a remote
-// server, whose attempts cost next to nothing.
-func (s *server) pause(ctx context.Context, wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	early := s.wake
-	if s.def.Kind != hub.KindHTTP {
-		early = nil
+// end ends the life of the server. From now on nobody gets its connection. The
+// caller holds mu.
+func (s *server) end() {
+	s.live.Store(nil)
+	if s.state != hub.StateStopping {
+		s.become(hub.StateStopping, nil, time.Time{})
 	}
-	select {
-	case <-t.C:
-		return
-	case <-ctx.Done():
-		return
-	case <-early:
-	}
-	s.mu.Lock()
-	soonest := s.lastFail.Add(s.fleet.opt.Budget.Spacing)
-	s.mu.Unlock()
-	t.Reset(min(time.Until(soonest), wait))
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	s.cut()
 }
 
-// attempt connects and learns the tools.
-func (s *server) attempt(ctx context.Context, era *protocol.Era) (conn *upstream.Conn, err error) {
-	s.mu.Lock()
-	s.trying = true
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.trying = false
-		s.tries++
-		if err != nil {
-			s.lastFail = time.Now()
-		}
-	}()
-	conn, err = s.fleet.opt.Dial(ctx, upstream.Options{
-		Server: s.def, ClientInfo: s.fleet.opt.ClientInfo, Era: era, Handshake: s.fleet.opt.Budget.Handshake,
-		Serve: s.fleet.opt.Serve, Log: s.fleet.opt.Log,
-		ToolsChanged: func() {
-			select {
-			case s.stale <- struct{}{}:
-			default:
-			}
-		},
-	})
-	if err != nil {
-		return nil, err
+// become moves the server to another state and tells everybody. The caller
+// holds mu, so that all hear of the states in their order.
+func (s *server) become(state hub.State, reason *hub.Error, retry time.Time) {
+	s.state, s.since, s.reason, s.retry = state, time.Now(), reason, retry
+	s.notify()
+	withhold := state == hub.StateStopped && reason != nil
+	if tell := s.fleet.opt.Withhold; tell != nil && withhold != s.withheld {
+		tell(s.key, withhold)
 	}
-	if err := s.list(ctx, conn); err != nil {
-		conn.Close(context.WithoutCancel(ctx))
-		return nil, err
+	s.withheld = withhold
+	if state != hub.StateStarting { // which is noted when it is so
+		s.book.add(hub.LogHub, s.says())
 	}
-	return conn, nil
+	s.fleet.opt.Bus.Publish(hub.ServerChanged{Status: s.statusNow()})
 }
 
-func (s *server) list(ctx context.Context, conn *upstream.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, s.fleet.opt.Budget.List)
-	defer cancel()
-	tools, err := conn.Tools(ctx)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	s.tools = len(tools)
-	s.mu.Unlock()
-	s.fleet.opt.Listed(s.def.Key, tools)
-	return nil
+// notify wakes whoever waits for a change. The caller holds mu.
+func (s *server) notify() {
+	close(s.changed)
+	s.changed = make(chan struct{})
 }
 
-// hold keeps a live connection until it ends, and closes it. The error says
-// why it ended.
-func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
-	s.mu.Lock()
-	level := s.level
-	s.mu.Unlock()
-	if level != "" {
-		s.tell(ctx, conn, level)
+// says is the line about the present state in the server's log. The caller
+// holds mu.
+func (s *server) says() string {
+	because := ""
+	if s.reason != nil {
+		because = ": " + s.reason.Text(message.English).String()
 	}
-	s.live.Store(conn)
-	s.become(hub.StateReady, nil, time.Time{})
-	s.mu.Lock()
-	if s.level != level { // it was set meanwhile
-		level = s.level
-		s.work.Go(func() { s.tell(ctx, conn, level) })
+	switch s.state {
+	case hub.StateReady:
+		return fmt.Sprintf("ready, %d tools", s.tools)
+	case hub.StateReconnecting:
+		return fmt.Sprintf("away%s Tried again in %v.", because, s.retry.Sub(s.since).Round(time.Millisecond))
+	case hub.StateFailed:
+		return "given up" + because
 	}
-	s.mu.Unlock()
-	s.log.Info("ready", "tools", s.status().Tools, "protocol", conn.Hello().Revision)
-	defer func() {
-		s.live.Store(nil)
-		s.mu.Lock()
-		s.lastSeen = conn.Health()
-		s.lastSeen.PID = 0
-		s.mu.Unlock()
-		if ctx.Err() != nil {
-			s.become(hub.StateStopping, nil, time.Time{})
-		}
-		conn.Close(context.WithoutCancel(ctx))
-	}()
-	// A server that announces a change with every list would keep both sides
-	// busy for ever.
-	stale := s.stale
-	var quiet <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-conn.Done():
-			return conn.Explain(conn.Err())
-		case <-quiet:
-			stale, quiet = s.stale, nil
-		case <-stale:
-			stale, quiet = nil, time.After(listSpacing)
-			// The old list stands until the new one is here.
-			if err := s.list(ctx, conn); err != nil && ctx.Err() == nil {
-				s.log.Warn("the changed tools could not be listed", "error", err)
-			}
-		}
-	}
+	return string(s.state) + because
 }
 
-// await waits for a connection on behalf of a call; see [Fleet.Conn].
-func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
+// announce tells everybody of a server that was added.
+func (s *server) announce() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fleet.opt.Bus.Publish(hub.ServerChanged{Status: s.statusNow()})
+}
+
+// await waits for a connection; see [Fleet.Conn]. Why the server is not ready is
+// said by say.
+func (s *server) await(ctx context.Context, say func(*hub.Error) *hub.Error) (*upstream.Conn, error) {
 	began := -1
 	for {
 		s.mu.Lock()
+		e := s.unfit()
+		if e == nil && s.want == wantDown {
+			e = hub.E(message.ServerStopped, nil, "server", s.key)
+		}
+		if e != nil {
+			s.mu.Unlock()
+			return nil, e
+		}
+		if s.want == wantIdle {
+			s.want = wantUp
+			if !s.alive {
+				s.settle()
+			}
+		}
 		state, reason, changed, tries, trying := s.state, s.reason, s.changed, s.tries, s.trying
 		s.mu.Unlock()
 		if began < 0 {
@@ -247,21 +217,15 @@ func (s *server) await(ctx context.Context) (*upstream.Conn, error) {
 			if c := s.conn(); c != nil {
 				return c, nil
 			}
-		case hub.StateDisabled:
-			return nil, reason
 		case hub.StateFailed:
-			return nil, s.down(reason)
-		case hub.StateStopping, hub.StateStopped:
-			return nil, hub.E(message.ShuttingDown, nil)
+			return nil, say(reason)
 		case hub.StateReconnecting:
 			switch {
 			case tries > began:
-				return nil, s.down(reason)
+				return nil, say(reason)
 			case !trying: // else its outcome is waited for
-				s.poke()
+				poke(s.wake)
 			}
-		case hub.StateIdle:
-			s.poke()
 		}
 		select {
 		case <-changed:
@@ -285,88 +249,74 @@ func (s *server) conn() *upstream.Conn {
 	}
 }
 
-func (s *server) poke() {
+// poke leaves a token in a channel that has room for one.
+func poke(c chan struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
+// take takes the token out again, if there is one.
+func take(c chan struct{}) {
+	select {
+	case <-c:
+	default:
+	}
+}
+
+// down is what a caller is told of why a server is not ready.
 func (s *server) down(reason *hub.Error) *hub.Error {
 	text := ""
 	if reason != nil {
 		text = reason.Text(message.English).String()
 	}
-	return hub.E(message.ServerDown, reason, "server", s.def.Key, "reason", text)
+	return hub.E(message.ServerDown, reason, "server", s.key, "reason", text)
 }
 
 func (s *server) tooLate(ctx context.Context, reason *hub.Error) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if e, ok := errors.AsType[*hub.Error](context.Cause(ctx)); ok {
+			return e
+		}
 		return hub.E(message.Cancelled, context.Cause(ctx))
 	}
 	if reason != nil {
 		return s.down(reason)
 	}
-	return hub.E(message.ServerDown, ctx.Err(), "server", s.def.Key, "reason", "it was not reached in time.")
+	return hub.E(message.ServerDown, ctx.Err(), "server", s.key, "reason", "it was not reached in time.")
 }
 
-// become moves the server to another state and tells everybody.
-func (s *server) become(state hub.State, reason *hub.Error, retry time.Time) {
-	s.mu.Lock()
-	if s.state == hub.StateDisabled {
-		s.mu.Unlock()
-		return
-	}
-	s.state, s.since, s.reason, s.retry = state, time.Now(), reason, retry
-	close(s.changed)
-	s.changed = make(chan struct{})
-	s.mu.Unlock()
-	s.log.Debug("state", "state", state)
-	s.fleet.opt.Bus.Publish(hub.ServerChanged{Status: s.status()})
-}
-
-func (s *server) is(state hub.State) bool {
+func (s *server) definition() hub.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.state == state
+	return s.def
 }
 
 func (s *server) status() hub.Status {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.statusNow()
+}
+
+// statusNow is status for who holds mu.
+func (s *server) statusNow() hub.Status {
 	st := hub.Status{
-		Key: s.def.Key, State: s.state, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
+		Key: s.key, State: s.state, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
 	}
 	h := s.lastSeen
-	s.mu.Unlock()
 	if c := s.live.Load(); c != nil {
 		h = c.Health()
+		st.Protocol, st.Info = s.protocol, s.info
 	}
 	st.PID, st.Junk, st.Stderr = h.PID, h.Junk, h.Stderr
 	return st
 }
 
-func (s *server) setLevel(level string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.level == level {
-		return
-	}
-	s.level = level
-	if c := s.conn(); c != nil && s.state == hub.StateReady {
-		s.work.Go(func() { s.tell(context.Background(), c, level) })
-	}
+// sameWay reports whether two definitions of a server reach it in the same
+// way, so that a connection made by one serves the other.
+func sameWay(a, b *hub.Server) bool {
+	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
+		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir &&
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
 }
-
-func (s *server) tell(ctx context.Context, c *upstream.Conn, level string) {
-	ctx, cancel := context.WithTimeout(ctx, levelLimit)
-	defer cancel()
-	if err := c.SetLevel(ctx, level); err != nil {
-		s.log.Debug("the log level was not set", "error", err)
-	}
-}
-
-// listSpacing is the least time between two lists of a connected server.
-const listSpacing = time.Second
-
-// levelLimit bounds telling a server the log level; it may ignore it as well.
-const levelLimit = 5 * time.Second

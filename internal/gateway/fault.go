@@ -74,7 +74,8 @@ func codeOf(era protocol.Era, code message.Code) int {
 		return protocol.CodeParse
 	case message.MessageInvalid, message.MessageTooBig, message.BatchRefused,
 		message.TypeRefused, message.AcceptRefused, message.HTTPMethodRefused,
-		message.HostRefused, message.OriginRefused:
+		message.HostRefused, message.OriginRefused, message.UpgradeRequired,
+		message.TokenRequired, message.TokenRefused, message.TokenThrottled:
 		return protocol.CodeInvalidRequest
 	case message.MethodUnknown:
 		return protocol.CodeMethodUnknown
@@ -93,7 +94,7 @@ func codeOf(era protocol.Era, code message.Code) int {
 	switch code {
 	case message.Timeout:
 		return protocol.CodeRequestTimeout
-	case message.SessionUnknown, message.SessionMissing:
+	case message.SessionUnknown, message.SessionMissing, message.StreamUnknown, message.NotInitialized:
 		return protocol.CodeInvalidRequest
 	}
 	return protocol.CodeUnavailable

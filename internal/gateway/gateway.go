@@ -5,8 +5,10 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -123,8 +126,16 @@ type Out interface {
 }
 
 // Request answers one request of a caller; what comes before the answer goes
-// to out. A message that is no request is a programming error.
-func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
+// to out. A message that is no request is a programming error. A panic on the
+// way is logged and answered as an internal error: it is one request's, and
+// not each of them runs in a goroutine of net/http, which would contain it.
+func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) (answer Answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.opt.Log.Error("a request made the hub panic", "panic", p, "stack", string(debug.Stack()))
+			answer = Fault(c.Era, m.ID.Of(m.Raw), hub.E(message.Internal, nil))
+		}
+	}()
 	answer, err := g.request(ctx, c, m, out)
 	if err != nil {
 		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
@@ -177,7 +188,7 @@ func (g *Gateway) list(c *Caller, m *wire.Message) (Answer, error) {
 
 func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
 	req := &call.Request{
-		Principal: c.Principal, Message: m, Level: c.Level, Mirrored: c.Mirrored,
+		Principal: c.Principal, Message: canonical(m), Level: c.Level, Mirrored: c.Mirrored,
 		Exchange: &exchange{caller: c, out: out},
 	}
 	if c.Session != nil {
@@ -214,8 +225,34 @@ func (g *Gateway) Notification(c *Caller, m *wire.Message) {
 		return
 	}
 	if id := m.Member("requestId"); id.Exists() {
-		g.opt.Call.Calls().Cancel(call.Key{Session: c.Session.id, ID: string(id.Of(m.Raw))})
+		g.opt.Call.Calls().Cancel(call.Key{Session: c.Session.id, ID: RequestKey(id.Of(m.Raw))})
 	}
+}
+
+// RequestKey is the same for two raw ids exactly if they are the same id:
+// strings are compared decoded, numbers as they were written.
+func RequestKey(id []byte) string {
+	if escaped(id) {
+		text, _ := wire.String(id, wire.Value(id))
+		id = wire.AppendString(nil, text)
+	}
+	return string(id)
+}
+
+func escaped(id []byte) bool { return bytes.IndexByte(id, '\\') >= 0 }
+
+// canonical returns m with its id written as [RequestKey] has it, since the
+// registry knows calls by the bytes of their ids. The server never sees it.
+func canonical(m *wire.Message) *wire.Message {
+	id := m.ID.Of(m.Raw)
+	if !escaped(id) {
+		return m
+	}
+	plain, err := wire.Scan(wire.Splice(m.Raw, wire.Replace(m.ID, []byte(RequestKey(id)))), wire.Limits{})
+	if err != nil {
+		panic(err) // m was scanned, and an id is an id
+	}
+	return &plain
 }
 
 // result is the response to m with the given result, which is not copied.

@@ -88,6 +88,7 @@ func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.Writ
 type hall struct {
 	*gateway.Gateway
 	catalog *catalog.Catalog
+	server  hub.Server
 	stop    func()
 }
 
@@ -95,7 +96,7 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	events := &bus.Bus{}
-	cat, err := catalog.Open(catalog.Options{Bus: events})
+	cat, err := catalog.Open(catalog.Options{Bus: events, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,19 +105,19 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 	listed := make(chan struct{})
 	f := fleet.New(fleet.Options{
 		Servers: []hub.Server{def}, Dial: upstream.Dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
-		Listed: func(key string, tools [][]byte) {
-			cat.Replace(key, catalog.Accept(def, tools, log))
+		Listed: func(server hub.Server, tools [][]byte) {
+			cat.Listed(server, tools)
 			close(listed)
 		},
 	})
-	opt.Call, opt.Catalog, opt.Bus, opt.Log, opt.ServerInfo = call.New(cat, f, log), cat, events, log, []byte(`{"name":"hub"}`)
+	opt.Call, opt.Catalog, opt.Bus, opt.Log, opt.ServerInfo = call.New(call.Options{Catalog: cat, Fleet: f, Bus: events, Log: log}), cat, events, log, []byte(`{"name":"hub"}`)
 	g := gateway.New(opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
 	all.Go(func() { _ = g.Run(ctx) })
 	<-listed
-	return &hall{g, cat, func() { cancel(); all.Wait() }}
+	return &hall{g, cat, def, func() { cancel(); all.Wait() }}
 }
 
 // ear is what a caller hears before its answer.
@@ -250,7 +251,8 @@ func TestEnd(t *testing.T) {
 	})
 }
 
-// notifications/cancelled ends the one request that it names, by its raw id.
+// notifications/cancelled ends the one request that it names: a number by its
+// bytes, a string by what it says, however it is written.
 func TestCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -260,7 +262,7 @@ func TestCancelled(t *testing.T) {
 		}}, gateway.Options{})
 		defer h.stop()
 		s := h.open(t)
-		answers := map[string]chan string{`1`: make(chan string, 1), `"1"`: make(chan string, 1)}
+		answers := map[string]chan string{`1`: make(chan string, 1), `"\u0031\/"`: make(chan string, 1)}
 		for id := range answers {
 			go func() {
 				answers[id] <- text(h.Request(t.Context(), s.Caller(), msg(t, "%s", strings.Replace(callT, `"x"`, id, 1)), &ear{}))
@@ -268,8 +270,8 @@ func TestCancelled(t *testing.T) {
 		}
 		synctest.Wait()
 		h.Notification(h.open(t).Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`))
-		h.Notification(s.Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}`))
-		if a := <-answers[`"1"`]; !strings.Contains(a, `"code":"cancelled"`) {
+		h.Notification(s.Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1/"}}`))
+		if a := <-answers[`"\u0031\/"`]; !strings.Contains(a, `"code":"cancelled"`) || !strings.Contains(a, `"id":"\u0031\/"`) {
 			t.Errorf("the cancelled request: %s", a)
 		}
 		synctest.Wait()
@@ -459,7 +461,7 @@ func TestStream(t *testing.T) {
 		synctest.Wait()
 		for i := range 2 {
 			raw := fmt.Appendf(nil, `{"name":"n%d","inputSchema":{"type":"object"}}`, i)
-			h.catalog.Replace("s", hub.Offer{Tools: []hub.Tool{{Name: fmt.Sprint("n", i), Raw: raw}}})
+			h.catalog.Replace(h.server, hub.Offer{Tools: []hub.Tool{{Name: fmt.Sprint("n", i), Raw: raw}}})
 			synctest.Wait()
 		}
 		h.stop()
@@ -477,4 +479,29 @@ func TestStream(t *testing.T) {
 			t.Errorf("the subscription ended with %s", got)
 		}
 	})
+}
+
+// A fault of the hub's own ends the one request, not the hub.
+func TestPanic(t *testing.T) {
+	h := start(t, &scripted{}, gateway.Options{})
+	defer h.stop()
+	c := h.open(t).Caller()
+	c.Session = nil // which setLevel relies on
+	if a := h.Request(t.Context(), c, msg(t, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"info"}}`), &ear{}); !strings.Contains(text(a), `"code":"internal"`) {
+		t.Errorf("got %s", text(a))
+	}
+}
+
+func TestRequestKey(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		same bool
+	}{
+		{`"x"`, `"\u0078"`, true}, {`"/"`, `"\/"`, true}, {`"\""`, `"\u0022"`, true}, {`"é"`, `"\u00e9"`, true},
+		{`1`, `"1"`, false}, {`1`, `1.0`, false}, {`"x"`, `"X"`, false}, {`"\\"`, `"\/"`, false}, {`-1`, `-1`, true},
+	} {
+		if got := gateway.RequestKey([]byte(tt.a)) == gateway.RequestKey([]byte(tt.b)); got != tt.same {
+			t.Errorf("%s and %s: the same is %t", tt.a, tt.b, got)
+		}
+	}
 }

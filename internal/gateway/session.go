@@ -36,6 +36,9 @@ func (s *Session) ID() string { return s.id }
 // Revision is what was agreed upon.
 func (s *Session) Revision() protocol.Revision { return s.revision }
 
+// Principal is who opened the session. Nobody else may use it.
+func (s *Session) Principal() hub.Principal { return s.principal }
+
 // Level is the log level that the caller set, "" if it did not.
 func (s *Session) Level() string {
 	if p := s.level.Load(); p != nil {

@@ -1,22 +1,22 @@
-// Package httpd is the listener that all HTTP doors share: where it may
+// Package httpd is the listeners that all HTTP doors share: where they may
 // listen, and what every request must be like before a door sees it.
 package httpd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strconv"
-	"strings"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // Limits of every connection.
@@ -26,62 +26,82 @@ const (
 	maxHeaderBytes = 64 << 10
 )
 
-// Refuse answers a request that is refused before any door sees it.
-type Refuse func(w http.ResponseWriter, status int, e *hub.Error)
+// Refuse answers a request that is refused before any door sees it, in the
+// form that the door it asked for would use. Headers may be set already.
+type Refuse func(w http.ResponseWriter, r *http.Request, status int, e *hub.Error)
 
-// Listen opens the address, a host and a port. Only loopback addresses are
-// allowed: who reaches the listener may call every tool (design D8). The error
-// is a [*hub.Error].
-func Listen(ctx context.Context, address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", "host:port is expected")
-	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", "the port has to be a number from 0 to 65535")
-	}
-	if !strings.EqualFold(host, "localhost") && !net.ParseIP(host).IsLoopback() {
-		return nil, hub.E(message.ListenRefused, nil, "address", address)
-	}
-	if strings.EqualFold(host, "localhost") {
-		host = "127.0.0.1" // not whatever a resolver says
-	}
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(host, port))
-	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, hub.E(message.ListenTaken, err, "address", address)
-	}
-	if err != nil {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", err.Error())
-	}
-	return ln, nil
+// Options are what a [Server] is made of. All but the last three are needed.
+type Options struct {
+	Listeners []net.Listener // TCP and Unix sockets, as [Listen] and [ListenSocket] open them
+	Doors     http.Handler
+	Refuse    Refuse
+	Log       *slog.Logger
+	Tokens    *auth.Tokens
+
+	// AllowHosts are the names, besides those of the loopback, under which
+	// the hub can be asked: a reverse proxy's, or this machine's. Each is an
+	// exact name, in any case, with a port if only that one is meant. Who
+	// comes under such a name needs a token.
+	AllowHosts []string
+	// RequireToken demands a token of everybody but of those who come by the
+	// local socket. It is set by itself if a listener is reached by others
+	// than this machine.
+	RequireToken bool
+	// TLS is for the TCP listeners, which are plain HTTP without it.
+	TLS *tls.Config
 }
 
-// Server serves one listener.
+// Server serves its listeners with the same doors.
 type Server struct {
-	http *http.Server
-	ln   net.Listener
+	http      *http.Server
+	listeners []net.Listener
 
 	mu       sync.Mutex
 	silent   map[net.Conn]struct{} // connections that have sent nothing yet
 	stopping bool
 }
 
-// New returns a server of the doors behind ln. Requests for another host than
-// this machine, and requests of web pages from elsewhere, are refused before a
-// door sees them: a page could otherwise reach the tools through the browser
-// of whoever opens it (2025-11-25, "Streamable HTTP", Security Warning).
-func New(ln net.Listener, doors http.Handler, refuse Refuse, log *slog.Logger) *Server {
-	s := &Server{ln: ln, silent: make(map[net.Conn]struct{})}
+// New returns a server of the doors behind the listeners, which the caller
+// still has to close if Run is never called. The error is a [*hub.Error],
+// about AllowHosts.
+//
+// A request is refused before a door sees it, in this order:
+//
+//   - if it is for another host than this machine or one of AllowHosts: a web
+//     page could have its own name resolve to this machine;
+//   - if a web page from elsewhere sent it, which could reach the tools through
+//     the browser of whoever opens it (2025-11-25, "Streamable HTTP", Security
+//     Warning). The doors for MCP take pages of this machine and of AllowHosts,
+//     the API and our own pages only those that come from the same address;
+//   - if it shows credentials that are not known, or none where a token is
+//     needed: by RequireToken, under a name of AllowHosts, or through a proxy.
+//     GET /healthz needs none. Too many wrong ones from one address within a
+//     minute are answered with 429.
+func New(opt Options) (*Server, error) {
+	allowed, err := parseHosts(opt.AllowHosts)
+	if err != nil {
+		return nil, err
+	}
+	open := slices.ContainsFunc(opt.Listeners, isOpen)
+	if open && opt.TLS == nil {
+		opt.Log.Warn("tokens and all that is called travel unprotected: others than this machine reach a listener without TLS; " +
+			"use --tls-cert and --tls-key, or a reverse proxy that has TLS")
+	}
+	s := &Server{listeners: opt.Listeners, silent: make(map[net.Conn]struct{})}
 	s.http = &http.Server{
-		Handler:           guard(doors, refuse),
+		Handler: &guard{
+			doors: opt.Doors, refuse: opt.Refuse, tokens: opt.Tokens, allowed: allowed,
+			requireToken: opt.RequireToken || open, log: opt.Log,
+		},
+		TLSConfig:         opt.TLS,
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		ErrorLog:          slog.NewLogLogger(opt.Log.Handler(), slog.LevelDebug),
 		ConnState:         s.track,
 	}
 	s.http.RegisterOnShutdown(s.hangUp)
-	return s
+	return s, nil
 }
 
 // track keeps account of the connections that have sent nothing yet, as
@@ -109,54 +129,60 @@ func (s *Server) hangUp() {
 	}
 }
 
-// Run serves until Shutdown.
-func (s *Server) Run() error {
-	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
-		return err
+// URL is where the first of the TCP listeners is reached from this machine,
+// without a path; "" if there is none.
+func (s *Server) URL() string {
+	for _, ln := range s.listeners {
+		tcp, ok := ln.Addr().(*net.TCPAddr)
+		if !ok {
+			continue
+		}
+		scheme, address := "http", *tcp
+		if s.http.TLSConfig != nil {
+			scheme = "https"
+		}
+		if address.IP.IsUnspecified() {
+			address.IP = net.IPv4(127, 0, 0, 1)
+		}
+		return scheme + "://" + address.String()
 	}
-	return nil
+	return ""
+}
+
+// Run serves until Shutdown. If one listener fails all are closed, and the
+// error is that of the first.
+func (s *Server) Run() error {
+	var all errgroup.Group
+	for _, ln := range s.listeners {
+		all.Go(func() error {
+			err := s.serve(ln)
+			if errors.Is(err, http.ErrServerClosed) {
+				return nil
+			}
+			for _, other := range s.listeners {
+				_ = other.Close() // what has failed is told
+			}
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+func (s *Server) serve(ln net.Listener) error {
+	if _, tcp := ln.Addr().(*net.TCPAddr); tcp && s.http.TLSConfig != nil {
+		return s.http.ServeTLS(ln, "", "")
+	}
+	return s.http.Serve(ln)
 }
 
 // Shutdown takes no more connections, waits until ctx ends for the requests
-// under way, and then cuts what is left.
+// under way, and then cuts what is left. It closes the listeners that Run
+// serves, and does not wait for connections that a door has taken over, such
+// as WebSockets.
 func (s *Server) Shutdown(ctx context.Context) error {
 	err := s.http.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return s.http.Close() // a client that does not end is no failure of ours
 	}
 	return err
-}
-
-func guard(next http.Handler, refuse Refuse) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLocal(r.Host) {
-			refuse(w, http.StatusForbidden, hub.E(message.HostRefused, nil, "host", message.Quote(r.Host)))
-			return
-		}
-		if origins := r.Header["Origin"]; len(origins) > 0 && !localOrigin(origins) {
-			refuse(w, http.StatusForbidden, hub.E(message.OriginRefused, nil, "origin", message.Quote(origins[0])))
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-// isLocal reports whether a Host header names this machine, at any port: a
-// forwarded port has another number outside.
-func isLocal(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	}
-	return strings.EqualFold(name, "localhost") || net.ParseIP(name).IsLoopback()
-}
-
-func localOrigin(origins []string) bool {
-	for _, o := range origins {
-		u, err := url.Parse(o)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || !isLocal(u.Host) {
-			return false
-		}
-	}
-	return true
 }

@@ -13,6 +13,7 @@ const (
 	NotAskable      Code = "caller_cannot_be_asked"
 	ShuttingDown    Code = "shutting_down"
 	TooManySessions Code = "too_many_sessions"
+	ServerStopped   Code = "server_stopped"
 )
 
 var callTexts = texts{
@@ -45,8 +46,8 @@ var callTexts = texts{
 		Text{"调用已取消。", ""},
 	},
 	OutcomeUnknown: {
-		Text{`The server "{server}" was lost while it worked on the call; whether the call took effect is not known.`, "Check before you repeat it."},
-		Text{"服务器“{server}”在处理调用时中断；无法确定调用是否已生效。", "重复调用前请先核实。"},
+		Text{`The server "{server}" was lost or stopped while it worked on the call; whether the call took effect is not known.`, "Check before you repeat it."},
+		Text{"服务器“{server}”在处理调用时中断或被停止；无法确定调用是否已生效。", "重复调用前请先核实。"},
 	},
 	NotAskable: {
 		Text{"The caller cannot be asked questions.", ""},
@@ -59,5 +60,9 @@ var callTexts = texts{
 	TooManySessions: {
 		Text{"There are {limit} open sessions, and no more are accepted.", "End sessions that are not used any more, or wait until idle ones expire."},
 		Text{"已有 {limit} 个会话，不再接受新会话。", "请结束不用的会话，或等待空闲会话过期。"},
+	},
+	ServerStopped: {
+		Text{`The server "{server}" was stopped by an operator.`, "Start it with \"toolcrib server start {server}\"."},
+		Text{"服务器“{server}”已被人工停止。", "可用 toolcrib server start {server} 启动。"},
 	},
 }

@@ -16,6 +16,13 @@ const (
 	TypeRefused        Code = "content_type_refused"
 	BatchRefused       Code = "batch_refused"
 	HTTPMethodRefused  Code = "http_method_refused"
+	NotInitialized     Code = "not_initialized"
+	StreamUnknown      Code = "stream_unknown"
+	UpgradeRequired    Code = "upgrade_required"
+	HubLost            Code = "hub_lost"
+	TokenRequired      Code = "token_required"
+	TokenRefused       Code = "token_refused"
+	TokenThrottled     Code = "token_throttled"
 )
 
 var requestTexts = texts{
@@ -52,8 +59,8 @@ var requestTexts = texts{
 		Text{"params._meta 的成员“{member}”缺失或无效。", ""},
 	},
 	HostRefused: {
-		Text{"Requests for the host \"{host}\" are refused.", "Use 127.0.0.1 or localhost."},
-		Text{"拒绝对主机“{host}”的请求。", "请使用 127.0.0.1 或 localhost。"},
+		Text{"Requests for the host \"{host}\" are refused.", "Use 127.0.0.1 or localhost, or name it with --allow-host when Toolcrib starts."},
+		Text{"拒绝对主机“{host}”的请求。", "请使用 127.0.0.1 或 localhost，或在启动 Toolcrib 时用 --allow-host 指定它。"},
 	},
 	OriginRefused: {
 		Text{"Requests from the web origin \"{origin}\" are refused.", ""},
@@ -74,5 +81,33 @@ var requestTexts = texts{
 	HTTPMethodRefused: {
 		Text{"The HTTP method {method} is not served here.", ""},
 		Text{"此处不支持 HTTP 方法 {method}。", ""},
+	},
+	TokenRequired: {
+		Text{"A token is needed here.", "Send one as \"Authorization: Bearer TOKEN\"; \"toolcrib token show\" says where the tokens are kept."},
+		Text{"此处需要令牌。", "请以 Authorization: Bearer TOKEN 发送；toolcrib token show 会显示令牌的位置。"},
+	},
+	TokenRefused: {
+		Text{"The credentials in the header Authorization are not known here.", "Send a token of this Toolcrib as \"Authorization: Bearer TOKEN\"; \"toolcrib token show\" says where the tokens are kept."},
+		Text{"请求头 Authorization 中的凭据未知。", "请以 Authorization: Bearer TOKEN 发送本 Toolcrib 的令牌；toolcrib token show 会显示令牌的位置。"},
+	},
+	TokenThrottled: {
+		Text{"Too many wrong tokens came from this address.", "Try again in {seconds} seconds, with a token of this Toolcrib."},
+		Text{"来自此地址的错误令牌过多。", "请在 {seconds} 秒后用本 Toolcrib 的令牌重试。"},
+	},
+	NotInitialized: {
+		Text{"The conversation on this stream is not open yet.", "Send \"initialize\" first."},
+		Text{"此流上的会话尚未打开。", "请先发送 initialize。"},
+	},
+	StreamUnknown: {
+		Text{"There is no event stream with this sessionId, or it has ended.", "Open a new one with GET /sse."},
+		Text{"没有带此 sessionId 的事件流，或它已结束。", "请用 GET /sse 重新打开。"},
+	},
+	UpgradeRequired: {
+		Text{"Only WebSocket is spoken at this address.", "Connect with a WebSocket client, or use /mcp for MCP over HTTP."},
+		Text{"此地址只支持 WebSocket。", "请用 WebSocket 客户端连接，或使用 /mcp 通过 HTTP 访问 MCP。"},
+	},
+	HubLost: {
+		Text{"Toolcrib went away while it worked on the request; whether it took effect is not known.", "Check before you repeat it."},
+		Text{"Toolcrib 在处理请求时中断；无法确定请求是否已生效。", "重复之前请先核实。"},
 	},
 }

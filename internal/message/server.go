@@ -20,6 +20,11 @@ const (
 	ServerBadReply     Code = "server_bad_reply"
 	ServerRefused      Code = "server_refused"
 	SessionLost        Code = "server_session_lost"
+	ServerIdle         Code = "server_idle"
+	ServerClosed       Code = "server_closed"
+	ServerCertificate  Code = "server_certificate"
+	ServerEndpoint     Code = "server_endpoint_refused"
+	ServerFallback     Code = "server_fallback_failed"
 )
 
 var serverTexts = texts{
@@ -52,8 +57,8 @@ var serverTexts = texts{
 		Text{"进程已结束（{exit}）。{stderr}", "请手动运行该命令查看更多信息。"},
 	},
 	ServerCrashLoop: {
-		Text{"The process ended {count} times within {window}, last with {exit}.{stderr}", "Mend the command or its settings, then start Toolcrib again."},
-		Text{"进程在 {window} 内结束了 {count} 次，最后一次为 {exit}。{stderr}", "请修正命令或设置后重新启动 Toolcrib。"},
+		Text{"The process ended {count} times within {window}, last with {exit}.{stderr}", "Mend the command or its settings, then run: toolcrib server restart {server}"},
+		Text{"进程在 {window} 内结束了 {count} 次，最后一次为 {exit}。{stderr}", "请修正命令或设置后运行：toolcrib server restart {server}"},
 	},
 	ServerSilent: {
 		Text{"The server did not answer \"{method}\" within {limit}.{stderr}", "Run the command or open the URL by hand; is it an MCP server?"},
@@ -94,5 +99,25 @@ var serverTexts = texts{
 	SessionLost: {
 		Text{"The server has forgotten the session.", "It is opened again at the next call."},
 		Text{"服务器已丢失会话。", "下次调用时会重新建立。"},
+	},
+	ServerIdle: {
+		Text{"{url} was silent for too long and is taken for lost.", "It is connected again by itself; if that keeps happening, check the network between."},
+		Text{"{url} 长时间没有任何数据，视为已断开。", "会自动重新连接；若反复发生，请检查中间网络。"},
+	},
+	ServerClosed: {
+		Text{"{url} closed the connection: {detail}.", "The server's own log may say more."},
+		Text{"{url} 关闭了连接：{detail}。", "服务器自己的日志可能有更多信息。"},
+	},
+	ServerCertificate: {
+		Text{"The certificate of {url} is not signed by an authority that is trusted here; it was issued by {issuer}.", "If you trust that authority, start Toolcrib with --ca-cert and the file of its certificate."},
+		Text{"{url} 的证书不是由此处信任的机构签发的，签发者为 {issuer}。", "若信任该机构，请用 --ca-cert 指定其证书文件来启动 Toolcrib。"},
+	},
+	ServerEndpoint: {
+		Text{"{url} wants messages to be sent to {origin}, where its credentials must not go.", "Have the server name an address of its own, or give the URL under which it knows itself."},
+		Text{"{url} 要求把消息发往 {origin}，而凭据不应发送到那里。", "请让服务器给出自身的地址，或改用服务器自认的地址。"},
+	},
+	ServerFallback: {
+		Text{"{url} answered HTTP {status} to a POST, as servers of the older HTTP+SSE transport do, and as one of these it failed: {reason}", "Check the URL and the server's own log."},
+		Text{"{url} 对 POST 返回 HTTP {status}（旧式 HTTP+SSE 服务器即如此），按旧式连接也失败：{reason}", "请检查地址和服务器日志。"},
 	},
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -18,25 +17,11 @@ import (
 	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
-// Limits of one HTTP server. Zero values stand for the defaults.
 const (
-	DefaultConnect    = 10 * time.Second
-	DefaultStreamIdle = 300 * time.Second
-	DefaultMaxMessage = 64 << 20
-
 	maxErrorBody = 64 << 10
 	maxRedirects = 3
 	tailLimit    = time.Second
 )
-
-// HTTPOptions describe an MCP endpoint.
-type HTTPOptions struct {
-	URL        string
-	Header     map[string]string // sent with every request; may not be one of the transport's own
-	Connect    time.Duration     // to open a connection, TLS included
-	StreamIdle time.Duration     // an event stream may be silent so long
-	MaxMessage int               // bytes
-}
 
 // HTTP is the client's side of streamable HTTP, of both eras: it posts single
 // messages and reads what comes back. It keeps connections open between
@@ -57,58 +42,20 @@ type HTTP struct {
 // NewHTTP returns a client, which nothing is sent by yet. Close ends it. The
 // error is that of the URL.
 func NewHTTP(opt HTTPOptions) (*HTTP, error) {
-	endpoint, err := url.Parse(opt.URL)
+	endpoint, header, err := opt.endpoint()
 	if err != nil {
-		return nil, fmt.Errorf("read the URL: %w", plain(err))
+		return nil, err
 	}
-	if opt.Connect <= 0 {
-		opt.Connect = DefaultConnect
-	}
-	if opt.StreamIdle <= 0 {
-		opt.StreamIdle = DefaultStreamIdle
-	}
-	if opt.MaxMessage <= 0 {
-		opt.MaxMessage = DefaultMaxMessage
-	}
-	header := http.Header{}
-	for k, v := range opt.Header {
-		if !ownHeader(k) {
-			header.Set(k, v)
-		}
-	}
+	opt = opt.withDefaults()
 	header.Set("Accept", protocol.ContentJSON+", "+protocol.ContentEvents)
-	dialer := &net.Dialer{Timeout: opt.Connect, KeepAlive: 30 * time.Second}
-	pool := &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            dialer.DialContext,
-		TLSHandshakeTimeout:    opt.Connect,
-		ForceAttemptHTTP2:      true,
-		MaxIdleConnsPerHost:    256,
-		IdleConnTimeout:        90 * time.Second,
-		DisableCompression:     true,
-		MaxResponseHeaderBytes: 256 << 10,
-		WriteBufferSize:        16 << 10,
-		ReadBufferSize:         16 << 10,
-	}
 	h := &HTTP{
 		opt:    opt,
 		url:    endpoint,
 		header: header,
-		pool:   pool,
+		pool:   opt.pool(),
 	}
 	h.closed, h.close = context.WithCancel(context.Background())
 	return h, nil
-}
-
-// ownHeader reports whether a header is the transport's to set.
-func ownHeader(name string) bool {
-	name = http.CanonicalHeaderKey(name)
-	switch name {
-	case protocol.HeaderSession, protocol.HeaderVersion, protocol.HeaderMethod, protocol.HeaderName,
-		protocol.HeaderEventID, "Accept", "Content-Type", "Content-Length", "Transfer-Encoding", "Connection":
-		return true
-	}
-	return strings.HasPrefix(name, protocol.HeaderParam)
 }
 
 // Close ends the requests under way and drops all connections.
@@ -137,6 +84,13 @@ func (h *HTTP) aside(f func()) bool {
 func (h *HTTP) Retire() {
 	h.retired.Store(true)
 	h.pool.CloseIdleConnections()
+}
+
+// tidy is called when a request has ended: its connection may be idle only now.
+func (h *HTTP) tidy() {
+	if h.retired.Load() {
+		h.pool.CloseIdleConnections()
+	}
 }
 
 // Param is a mirrored argument: the part of the header's name after
@@ -236,6 +190,36 @@ func (h *HTTP) send(req *http.Request, body []byte) (*http.Response, error) {
 	}
 }
 
+// ask is send for whoever wants a success: any other status is an error, and
+// so is a request that was not answered, with what is known of whether it left.
+func (h *HTTP) ask(req *http.Request, body []byte) (*http.Response, error) {
+	res, err := h.send(req, body)
+	if err != nil {
+		if neverLeft(err) {
+			return nil, fmt.Errorf("%w: %w", ErrNotSent, plain(err))
+		}
+		return nil, plain(err)
+	}
+	if res.StatusCode < 200 || res.StatusCode > 299 {
+		return nil, refusal(res)
+	}
+	return res, nil
+}
+
+// refusal is the error for an answer that is no success, of which it reads the
+// body and closes it.
+func refusal(res *http.Response) *StatusError {
+	defer drain(res.Body)
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
+	return &StatusError{Status: res.StatusCode, Header: res.Header, Body: body}
+}
+
+// contentType is the type of an answer's body, without parameters.
+func contentType(res *http.Response) string {
+	kind, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";")
+	return strings.TrimSpace(kind)
+}
+
 // redirected returns where a request is to be sent instead, as it is. That is
 // only what 307 and 308 say (RFC 9110, section 15.4); with any other answer the
 // request may have been carried out. Another host is never gone to: the headers
@@ -285,27 +269,14 @@ func (h *HTTP) exchange(ctx context.Context, req *http.Request, body []byte, on 
 			loose()
 			cancel(nil)
 		}
-		if h.retired.Load() {
-			h.pool.CloseIdleConnections() // also of those that are not idle yet
-		}
+		h.tidy()
 	}()
-	res, err := h.send(req.WithContext(ctx), body)
+	res, err := h.ask(req.WithContext(ctx), body)
 	if err != nil {
-		if neverLeft(err) {
-			return Stream{}, fmt.Errorf("%w: %w", ErrNotSent, plain(err))
-		}
-		return Stream{}, plain(err)
+		return Stream{}, err
 	}
 	got := Stream{Session: res.Header.Get(protocol.HeaderSession)}
-	if res.StatusCode < 200 || res.StatusCode > 299 {
-		defer drain(res.Body)
-		body, _ := io.ReadAll(io.LimitReader(res.Body, maxErrorBody))
-		return got, &StatusError{Status: res.StatusCode, Header: res.Header, Body: body}
-	}
-	kind := res.Header.Get("Content-Type")
-	if i := strings.IndexByte(kind, ';'); i >= 0 {
-		kind = strings.TrimSpace(kind[:i])
-	}
+	kind := contentType(res)
 	switch {
 	case strings.EqualFold(kind, protocol.ContentJSON):
 		body, err := readBody(res, h.opt.MaxMessage)
@@ -330,22 +301,16 @@ func (h *HTTP) exchange(ctx context.Context, req *http.Request, body []byte, on 
 // events reads a stream to its end or until on is satisfied. In the second
 // case it reports tail: what follows is read aside, and ctx ended then.
 func (h *HTTP) events(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, got *Stream, on func([]byte) bool) (tail bool, err error) {
-	watch := time.AfterFunc(h.opt.StreamIdle, func() { cancel(ErrIdle) })
-	events := NewEventReader(&touched{body, watch, h.opt.StreamIdle}, h.opt.MaxMessage)
+	events := h.stream(cancel, body)
 	for {
 		e, err := events.Next()
 		if err != nil {
-			watch.Stop()
-			events.Release()
-			_ = body.Close()
+			events.close()
 			got.Ended = true
 			if errors.Is(err, io.EOF) {
 				return false, nil
 			}
-			if cause := context.Cause(ctx); cause != nil {
-				err = cause
-			}
-			return false, plain(err)
+			return false, causeOf(ctx, err)
 		}
 		if e.ID != "" {
 			got.LastID = e.ID
@@ -359,7 +324,7 @@ func (h *HTTP) events(ctx context.Context, cancel context.CancelCauseFunc, body 
 		// Most servers end the stream right behind the response; the
 		// connection can be used again if that end is read. The caller need
 		// not wait for it, and a server that leaves the stream open loses it.
-		watch.Stop()
+		events.watch.Stop()
 		tail = h.aside(func() {
 			defer cancel(nil)
 			defer events.Release()
@@ -368,26 +333,10 @@ func (h *HTTP) events(ctx context.Context, cancel context.CancelCauseFunc, body 
 			drain(body)
 		})
 		if !tail {
-			events.Release()
-			_ = body.Close()
+			events.close()
 		}
 		return tail, nil
 	}
-}
-
-// touched puts off the idle watch at every byte that comes.
-type touched struct {
-	r     io.Reader
-	watch *time.Timer
-	idle  time.Duration
-}
-
-func (t *touched) Read(p []byte) (int, error) {
-	n, err := t.r.Read(p)
-	if n > 0 {
-		t.watch.Reset(t.idle)
-	}
-	return n, err
 }
 
 // readBody reads a whole body of up to limit bytes into a slice of its size.
@@ -401,18 +350,23 @@ func readBody(res *http.Response, limit int) ([]byte, error) {
 		_, err := io.ReadFull(res.Body, body)
 		return body, err
 	}
-	body := make([]byte, 0, 4<<10)
+	return readUpTo(res.Body, limit)
+}
+
+// readUpTo reads what r has, up to limit bytes.
+func readUpTo(r io.Reader, limit int) ([]byte, error) {
+	all := make([]byte, 0, 4<<10)
 	for {
-		if len(body) > limit {
+		if len(all) > limit {
 			return nil, &TooLargeError{Limit: limit}
 		}
-		if body = grow(body, 1); len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
+		if all = grow(all, 1); len(all) == cap(all) {
+			all = append(all, 0)[:len(all)]
 		}
-		n, err := res.Body.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
+		n, err := r.Read(all[len(all):cap(all)])
+		all = all[:len(all)+n]
 		if errors.Is(err, io.EOF) {
-			return body, nil
+			return all, nil
 		}
 		if err != nil {
 			return nil, err
@@ -434,4 +388,12 @@ func plain(err error) error {
 		return u.Err
 	}
 	return err
+}
+
+// causeOf returns why ctx ended, if it has, and else err.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return plain(err)
 }

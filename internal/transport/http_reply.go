@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -12,7 +13,8 @@ import (
 
 // Reply writes the server's answer to one HTTP request of streamable HTTP. It
 // is JSON if a response is all there is to say; with the first notification,
-// or after a silence, it becomes an event stream, if the client takes one.
+// or after a silence, it becomes an event stream, if the client takes one. The
+// stream of HTTP with SSE (2024-11-05) is one that is never responded to.
 //
 // Messages go out in the order of the calls. A client that does not read is
 // given up after the write limit; then, and after Close, nothing is written
@@ -61,15 +63,31 @@ func (p *Reply) Stream() error {
 
 // Notify sends a message before the response. A client that takes no event
 // stream does not get it.
-func (p *Reply) Notify(raw []byte) {
+func (p *Reply) Notify(raw []byte) { _ = p.Send(raw) }
+
+// Send is Notify for a message with edits to be made. It returns why the client
+// could not be written to, in this call or an earlier one.
+func (p *Reply) Send(raw []byte, edits ...wire.Edit) error { return p.send(messageEvent, raw, edits) }
+
+// Announce sends an event that carries no message, but the one line of text.
+// The error is that of Send.
+func (p *Reply) Announce(event, text string) error {
+	return p.send("event: "+event+"\ndata: ", []byte(text), nil)
+}
+
+// messageEvent is what comes before the message in its event.
+const messageEvent = "event: message\ndata: "
+
+func (p *Reply) send(head string, data []byte, edits []wire.Edit) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.done || p.fault != nil || !p.opt.Events {
-		return
+		return p.fault
 	}
 	p.begin()
-	p.event(raw, nil)
+	p.event(head, data, edits)
 	p.flush()
+	return p.fault
 }
 
 // Respond sends the response, raw with the edits made, and closes the reply.
@@ -83,7 +101,7 @@ func (p *Reply) Respond(status int, raw []byte, edits ...wire.Edit) {
 	p.finish()
 	if p.open || !p.opt.JSON {
 		p.begin()
-		p.event(raw, edits)
+		p.event(messageEvent, raw, edits)
 		p.flush()
 		return
 	}
@@ -148,12 +166,12 @@ func (p *Reply) begin() {
 	p.w.WriteHeader(http.StatusOK)
 }
 
-func (p *Reply) event(raw []byte, edits []wire.Edit) {
+func (p *Reply) event(head string, raw []byte, edits []wire.Edit) {
 	if p.fault != nil {
 		return
 	}
 	p.limit()
-	if _, p.fault = p.w.Write([]byte("event: message\ndata: ")); p.fault != nil {
+	if _, p.fault = io.WriteString(p.w, head); p.fault != nil {
 		return
 	}
 	// A line end in the message would end the event's data line. OneLine keeps

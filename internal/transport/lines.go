@@ -201,7 +201,7 @@ func (k lineKind) after(piece []byte) lineKind {
 			break
 		}
 		switch {
-		case c == ' ' || c == '\t' || c == '\r':
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
 		case k == blankLine && c == '[':
 			k = openLine
 		case c == '{', k == openLine && c == ']':
@@ -211,6 +211,13 @@ func (k lineKind) after(piece []byte) lineKind {
 		}
 	}
 	return k
+}
+
+// message returns what a frame or an event carries, without white space before
+// it; false if that is no message, by the rule for lines.
+func message(data []byte) ([]byte, bool) {
+	data = bytes.TrimLeft(data, blanks+"\n")
+	return data, blankLine.after(data) == messageLine
 }
 
 // gathered holds the pieces of a line that was longer than the read buffer, in

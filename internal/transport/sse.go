@@ -24,6 +24,8 @@ type EventReader struct {
 	id    string
 	bol   bool // nothing was read yet: a byte order mark may come
 	cr    bool // the last line ended in CR: a LF may belong to it
+	over  bool // the last event was too large, and its end is not read yet
+	mid   bool // then: nor is the end of its last line
 }
 
 var eventReaders = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 16<<10) }}
@@ -47,9 +49,12 @@ func (r *EventReader) Release() {
 
 // Next returns the next event that carries data, an id or a retry time.
 // Comments are skipped. The error is io.EOF at the end of the stream (an
-// unfinished event is dropped, as the standard says), a [*TooLargeError], or
-// that of the stream.
+// unfinished event is dropped, as the standard says), that of the stream, or a
+// [*TooLargeError], after which Next goes on behind that event.
 func (r *EventReader) Next() (Event, error) {
+	if err := r.skip(); err != nil {
+		return Event{}, err
+	}
 	var e Event
 	var seen, more bool
 	for {
@@ -104,7 +109,7 @@ func (r *EventReader) line(e *Event, more bool) (field, value string, blank bool
 			piece = bytes.TrimPrefix(piece, []byte(" "))
 		}
 		if len(*to)+len(piece) > r.limit {
-			return "", "", false, &TooLargeError{Limit: r.limit}
+			return "", "", false, r.tooLarge(!end)
 		}
 		if *to == nil && end {
 			*to = make([]byte, 0, len(piece))
@@ -140,9 +145,36 @@ func (r *EventReader) field() (name string, end bool, err error) {
 			return string(text), false, nil
 		}
 		if text = append(text, c); len(text) > r.limit {
-			return "", false, &TooLargeError{Limit: r.limit}
+			return "", false, r.tooLarge(true)
 		}
 	}
+}
+
+// tooLarge gives an event up, in the middle of a line or at its end.
+func (r *EventReader) tooLarge(mid bool) error {
+	r.over, r.mid = true, mid
+	return &TooLargeError{Limit: r.limit}
+}
+
+// skip reads the rest of an event that was too large.
+func (r *EventReader) skip() error {
+	for r.over {
+		if next, err := r.br.Peek(1); err != nil {
+			return err
+		} else if !r.mid && r.cr && next[0] == '\n' {
+			_, _ = r.br.Discard(1)
+			r.cr = false
+			continue
+		}
+		r.cr = false
+		piece, end, err := r.chunk()
+		if err != nil {
+			return err
+		}
+		r.over = r.mid || !end || len(piece) > 0
+		r.mid = !end
+	}
+	return nil
 }
 
 // chunk returns the next piece of a value, valid until the next read, and

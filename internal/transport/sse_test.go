@@ -81,6 +81,35 @@ func TestEventReaderLimit(t *testing.T) {
 	}
 }
 
+// An event that is too large costs itself alone, wherever the limit is reached
+// and however its lines end.
+func TestEventReaderGoesOn(t *testing.T) {
+	big := strings.Repeat("x", 1000)
+	for _, in := range []string{
+		"data: " + big + "|", "data: " + big + "|data: " + big + "|id: 1|", big + "|data|", ": " + big + "|data|",
+		"data: x|data: " + big[:500] + "|", // reached at the end of a line
+	} {
+		for _, end := range []string{"\n", "\r\n", "\r"} {
+			for how, wrap := range map[string]func(io.Reader) io.Reader{
+				"at once": func(r io.Reader) io.Reader { return r }, "byte by byte": iotest.OneByteReader,
+			} {
+				stream := strings.ReplaceAll(in+"|data: y||data: z||", "|", end)
+				er := transport.NewEventReader(wrap(strings.NewReader(stream)), 500)
+				_, err := er.Next()
+				if _, ok := errors.AsType[*transport.TooLargeError](err); !ok {
+					t.Errorf("%.20q, %q, %s: %v", in, end, how, err)
+				}
+				for _, want := range []string{"y", "z"} {
+					if e, err := er.Next(); string(e.Data) != want {
+						t.Errorf("%.20q, %q, %s: then %q, %v, want %q", in, end, how, e.Data, err, want)
+					}
+				}
+				er.Release()
+			}
+		}
+	}
+}
+
 // FuzzEventReader: how a stream is cut into reads makes no difference, and a
 // message that is framed as an event comes back.
 func FuzzEventReader(f *testing.F) {
@@ -98,6 +127,10 @@ func FuzzEventReader(f *testing.F) {
 				t.Fatalf("%q: %q, byte by byte %q", stream, whole[i], bytewise[i])
 			}
 		}
+		// With a limit that is reached, it still comes to the end, in the same steps.
+		if a, b := steps(stream, iotest.OneByteReader), steps(stream, func(r io.Reader) io.Reader { return r }); a != b {
+			t.Fatalf("%q: %s; byte by byte %s", stream, b, a)
+		}
 		if strings.ContainsAny(msg, "\r\n") || msg == "" {
 			return
 		}
@@ -106,4 +139,23 @@ func FuzzEventReader(f *testing.F) {
 			t.Fatalf("%q came back as %q", msg, got)
 		}
 	})
+}
+
+// steps is what reading a stream with a small limit gives, in short.
+func steps(stream string, wrap func(io.Reader) io.Reader) string {
+	er := transport.NewEventReader(wrap(strings.NewReader(stream)), 4)
+	defer er.Release()
+	var b strings.Builder
+	for {
+		e, err := er.Next()
+		_, tooLarge := errors.AsType[*transport.TooLargeError](err)
+		switch {
+		case tooLarge:
+			b.WriteString("!")
+		case err != nil:
+			return b.String()
+		default:
+			b.WriteString("<" + string(e.Data) + ">")
+		}
+	}
 }

@@ -5,9 +5,11 @@ package upstream
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -42,7 +45,9 @@ type Conn struct {
 	link  link
 	leg   protocol.Leg
 	hello protocol.Hello
-	next  atomic.Uint64 // the last request id used
+
+	secrets *secret.Redactor // over everything that the server says and the hub shows
+	next    atomic.Uint64    // the last request id used
 
 	ctx  context.Context // ends with the connection; the cause says why
 	end  context.CancelCauseFunc
@@ -96,6 +101,19 @@ func (c *Conn) Era() protocol.Era { return c.leg.Revision.Era() }
 // Hello is what the server said about itself.
 func (c *Conn) Hello() protocol.Hello { return c.hello }
 
+// Protocol is the revision agreed upon.
+func (c *Conn) Protocol() string { return string(c.hello.Revision) }
+
+// Info is what the server calls itself, name and version, fit to be shown; ""
+// if it did not say.
+func (c *Conn) Info() string {
+	var info struct{ Name, Version string }
+	if json.Unmarshal(c.hello.ServerInfo, &info) != nil {
+		return ""
+	}
+	return message.Quote(c.secrets.Redact(strings.TrimSpace(info.Name + " " + info.Version)))
+}
+
 // Health tells about the transport.
 func (c *Conn) Health() Health { return c.link.state() }
 
@@ -121,7 +139,9 @@ func (c *Conn) Close(ctx context.Context) {
 		c.closing = true
 		c.mu.Unlock()
 		c.end(context.Canceled)
-		c.link.shut(ctx)
+		if c.link != nil {
+			c.link.shut(ctx)
+		}
 	})
 	c.work.Wait()
 }
@@ -228,8 +248,7 @@ func (c *Conn) unasked(m *wire.Message) {
 	case method == protocol.NotificationToolsList:
 		c.opt.ToolsChanged()
 	case method == protocol.NotificationMessage:
-		data := m.Member("data").Of(m.Raw)
-		c.log.Debug("the server logs", "data", message.Quote(string(data)))
+		c.logged(m)
 	}
 }
 

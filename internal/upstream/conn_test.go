@@ -24,6 +24,9 @@ func everyWay(t *testing.T, test func(t *testing.T, s hub.Server)) {
 	t.Run("stdio modern", func(t *testing.T) { test(t, stdio(t, "-fault", "modernonly")) })
 	t.Run("http legacy", func(t *testing.T) { test(t, remote(t)) })
 	t.Run("http modern", func(t *testing.T) { test(t, remote(t, "-fault", "modernonly")) })
+	t.Run("sse", func(t *testing.T) { test(t, overSSE(t)) })
+	t.Run("ws legacy", func(t *testing.T) { test(t, overWebSocket(t)) })
+	t.Run("ws modern", func(t *testing.T) { test(t, overWebSocket(t, "-fault", "modernonly")) })
 }
 
 // Many callers use the same ids and the same progress tokens at the same time,

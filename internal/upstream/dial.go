@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -41,11 +43,23 @@ type Options struct {
 	ClientInfo []byte        // JSON object: name and version of the hub
 	Era        *protocol.Era // of the server, if it is known from an earlier connection
 	Handshake  time.Duration // 0 for the default of the server's kind
+	Idle       time.Duration // an event stream may be silent so long; 0 for the transport's default
 	Serve      Serve         // for servers of the kind builtin
+	Network    transport.Network
 	Log        *slog.Logger
 
-	// ToolsChanged is called when the server says that its tools have changed,
-	// or may have. It must not block.
+	// Resolve, if set, is called first: it fills in the placeholders of the
+	// server's texts, and says which values must never be shown. Without it the
+	// server is taken as it is, and the values of its environment and headers
+	// are not shown.
+	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
+
+	// Note, if set, is given each line for the server's log, without secrets
+	// and control characters and cut at 4 KiB. It must not block.
+	Note func(source hub.LogSource, line string)
+
+	// ToolsChanged, if set, is called when the server says that its tools have
+	// changed, or may have. It must not block.
 	ToolsChanged func()
 }
 
@@ -53,31 +67,42 @@ type Options struct {
 // shakes hands. On an error, a [*hub.Error] that says what to do, nothing of
 // it is left. The connection lives until Close, not until ctx ends.
 func Dial(ctx context.Context, opt Options) (*Conn, error) {
+	secrets := slices.Concat(slices.Collect(maps.Values(opt.Server.Env)), slices.Collect(maps.Values(opt.Server.Headers)))
+	if opt.Resolve != nil {
+		var err *hub.Error
+		if opt.Server, secrets, err = opt.Resolve(opt.Server); err != nil {
+			return nil, err
+		}
+	}
 	if opt.Handshake <= 0 {
 		opt.Handshake = HandshakeLimit
 		if runsPackages(opt.Server.Command) {
 			opt.Handshake = HandshakeLimitPackage
 		}
 	}
+	if opt.Idle <= 0 {
+		opt.Idle = transport.DefaultStreamIdle
+	}
 	if opt.ToolsChanged == nil {
 		opt.ToolsChanged = func() {}
 	}
 	c := &Conn{
-		opt: opt,
-		log: opt.Log.With("server", opt.Server.Key),
-		leg: protocol.Leg{ClientInfo: opt.ClientInfo},
+		opt:     opt,
+		log:     opt.Log.With("server", opt.Server.Key),
+		leg:     protocol.Leg{ClientInfo: opt.ClientInfo},
+		secrets: secret.NewRedactor(secrets),
 
 		asides: make(chan struct{}, maxAsides),
 	}
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	if err := c.open(); err != nil {
-		c.end(err)
-		return nil, err
-	}
 	limited, cancel := context.WithTimeout(ctx, opt.Handshake)
 	defer cancel()
-	if err := c.handshake(limited); err != nil {
-		err = c.handshakeFault(ctx, err)
+	err := c.open(limited)
+	if err == nil {
+		err = c.handshake(limited)
+	}
+	if err != nil {
+		err := c.handshakeFault(ctx, err)
 		c.Close(context.WithoutCancel(ctx))
 		return nil, err
 	}
@@ -85,136 +110,54 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	return c, nil
 }
 
-// open makes the link.
-func (c *Conn) open() error {
-	s := c.opt.Server
-	switch s.Kind {
-	case hub.KindHTTP:
-		client, err := transport.NewHTTP(transport.HTTPOptions{URL: s.URL, Header: s.Headers})
-		if err != nil {
-			return hub.E(message.ServerUnreachable, err, "url", "the server", "detail", "its URL cannot be read")
-		}
-		c.link = &httpLink{conn: c, http: client}
-	case hub.KindBuiltin:
-		near, farR, farW := transport.Pipe(transport.LinesOptions{})
-		ctx, cancel := context.WithCancel(c.ctx)
-		c.work.Go(func() {
-			defer cancel()
-			if err := c.opt.Serve(ctx, s.Key, farR, farW); err != nil && ctx.Err() == nil {
-				c.log.Error("a built-in server ended", "error", err)
-			}
-			_ = farW.Close()
-		})
-		d := &duplex{
-			conn: c, stream: near,
-			close:  func(context.Context) { _ = near.Close(); cancel() },
-			health: func() Health { return Health{} },
-			ended:  func(err error) error { return err },
-		}
-		d.start()
-		c.link = d
-	default:
-		return c.spawn()
-	}
-	return nil
-}
-
-// spawn starts the server's process.
-func (c *Conn) spawn() error {
-	s := c.opt.Server
-	child, err := transport.StartStdio(proc.Spec{
-		Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		OnStderr: func(line string) { c.log.Debug("standard error", "line", redact(s.Env, line)) },
-	}, transport.LinesOptions{
-		Junk: func(line []byte) { c.log.Debug("a line that is no message", "line", message.Quote(string(line))) },
-	})
-	if err != nil {
-		return startFault(s.Command, err)
-	}
-	p := child.Process()
-	d := &duplex{
-		conn: c, stream: child,
-		close: func(ctx context.Context) {
-			if err := child.Close(ctx); err != nil {
-				c.log.Warn("the process was not stopped cleanly", "error", err)
-			}
-		},
-		health: func() Health { return Health{PID: p.PID(), Stderr: redact(s.Env, p.Stderr())} },
-		ended: func(err error) error {
-			// The output of a process ends a moment before the process.
-			select {
-			case <-p.Done():
-				return exited(s, p)
-			case <-time.After(exitDelay):
-				return err
-			case <-c.ctx.Done():
-				return err
-			}
-		},
-	}
-	d.start()
-	c.link = d
-	// The end of its output tells of the end of a process, once all is read
-	// that it wrote before. Who holds the output open after that is no part of
-	// the server.
-	c.work.Go(func() {
-		select {
-		case <-p.Done():
-		case <-c.ctx.Done():
-			return
-		}
-		select {
-		case <-time.After(exitDelay):
-			c.fail(exited(s, p))
-		case <-c.ctx.Done():
-		}
-	})
-	return nil
-}
-
-// exitDelay is how long a process may take from the end of its output to its
-// own.
-const exitDelay = time.Second
-
 // handshake finds the server's era and opens the conversation.
 //
 // A process is asked in the legacy way first: there are legacy servers that
 // hang or exit when something else comes before initialize, while a modern
 // server answers initialize with an error. Over HTTP a question does no harm,
 // and a server that speaks both is spoken to in the modern way.
+//
+// HTTP with server-sent events ended with the legacy era. An endpoint that
+// takes no POST may be one of those.
 func (c *Conn) handshake(ctx context.Context) error {
-	legacyFirst := c.opt.Server.Kind != hub.KindHTTP
+	if c.opt.Server.Kind == hub.KindSSE {
+		return c.initialize(ctx)
+	}
+	overHTTP := c.opt.Server.Kind == hub.KindHTTP
+	legacyFirst := !overHTTP
 	if c.opt.Era != nil {
 		legacyFirst = *c.opt.Era == protocol.Legacy
 	}
-	if legacyFirst {
-		err := c.initialize(ctx)
-		if refused, ok := errors.AsType[*rpcError](err); ok {
-			if probe := c.discover(ctx); probe == nil {
-				return nil
-			}
-			return refused
+	if !legacyFirst {
+		if err := c.discover(ctx); err == nil || fatal(err) {
+			return err
 		}
-		return err
 	}
-	err := c.discover(ctx)
-	if err == nil || fatal(err) {
-		return err
+	err := c.initialize(ctx)
+	if refused, ok := errors.AsType[*rpcError](err); ok && legacyFirst {
+		if c.discover(ctx) == nil {
+			return nil
+		}
+		return refused
 	}
-	return c.initialize(ctx)
+	if overHTTP && takesNoPost(err) {
+		return c.fallBack(ctx, err)
+	}
+	return err
 }
 
 // rpcError is a JSON-RPC error that a server answered with.
 type rpcError struct {
-	method string
-	msg    wire.Message
+	method  string
+	msg     wire.Message
+	secrets *secret.Redactor
 }
 
 func (e *rpcError) Error() string {
 	raw := e.msg.Raw
 	code := wire.Lookup(raw, e.msg.Error, "code").Of(raw)
 	text, _ := wire.String(raw, wire.Lookup(raw, e.msg.Error, "message"))
-	return fmt.Sprintf("%s: error %s: %s", e.method, message.Quote(string(code)), message.Quote(text))
+	return fmt.Sprintf("%s: error %s: %s", e.method, message.Quote(string(code)), message.Quote(e.secrets.Redact(text)))
 }
 
 // supported returns the versions that an unsupported-version error names.
@@ -278,10 +221,13 @@ func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Mess
 	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, id, method, params)
 	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method, own: true}, c.unasked)
 	if err != nil {
+		if lost := c.Err(); lost != nil {
+			return m, lost // says more than that the request was cut off
+		}
 		return m, err
 	}
 	if m.Kind == wire.Failure {
-		return m, &rpcError{method: method, msg: m}
+		return m, &rpcError{method: method, msg: m, secrets: c.secrets}
 	}
 	return m, nil
 }

@@ -15,8 +15,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// stream is a duplex carrier of messages: a child process, or a server in
-// this process.
+// stream is a duplex carrier of messages: [transport.Lines] of a child process
+// or of a server in this process, [transport.SSE], or [transport.WebSocket].
+// After a [*transport.TooLargeError] Read goes on; every other error of it is
+// the last.
 type stream interface {
 	Read() ([]byte, error)
 	Write(ctx context.Context, msg []byte) error
@@ -29,6 +31,8 @@ type stream interface {
 type duplex struct {
 	conn   *Conn
 	stream stream
+	posts  bool          // a write may last as long as the request, and may be refused by itself
+	beat   time.Duration // between pings, if they are what keeps the stream open
 	close  func(ctx context.Context)
 	health func() Health
 	ended  func(err error) error // says why the stream ended
@@ -51,8 +55,8 @@ func (d *duplex) read() {
 	for {
 		line, err := d.stream.Read()
 		if err != nil {
-			if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
-				d.tooLarge(big)
+			if isTooLarge(err) {
+				d.tooLarge(err)
 				continue
 			}
 			if errors.Is(err, io.EOF) {
@@ -84,7 +88,7 @@ func (d *duplex) one(line []byte) {
 	m, err := wire.Scan(line, wire.Limits{})
 	if err != nil {
 		d.stray.Add(1)
-		d.conn.log.Debug("the server sent a line that is no message", "error", err)
+		d.conn.junk(line)
 		return
 	}
 	switch m.Kind {
@@ -208,18 +212,22 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 		box.leave()
 	}()
 
-	if err := d.stream.Write(ctx, out.raw); err != nil {
-		if ctx.Err() == nil {
-			return wire.Message{}, d.broken(ctx, err)
-		}
-		if left = !errors.Is(err, transport.ErrNotSent); left {
-			d.cancel(ctx, out)
-		}
+	var posted <-chan error
+	if d.posts {
+		var done func()
+		posted, done = d.post(ctx, out.raw)
+		defer done()
+	} else if err := d.stream.Write(ctx, out.raw); err != nil {
+		left, err = d.unwritten(ctx, out, err)
 		return wire.Message{}, err
 	}
-	for ended := false; ; {
+	for {
+		var unwritten error
+		ended := false
 		select {
 		case <-box.ready:
+		case unwritten = <-posted:
+			posted = nil
 		case <-ctx.Done():
 			left = true
 			d.cancel(ctx, out)
@@ -240,15 +248,43 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 			}
 			on(&m)
 		}
+		if unwritten != nil {
+			var err error
+			left, err = d.unwritten(ctx, out, unwritten)
+			return wire.Message{}, err
+		}
 		if ended {
-			return wire.Message{}, context.Cause(d.conn.ctx)
+			// Why it ended says nothing of this request, so that it is told and
+			// not wrapped.
+			return wire.Message{}, fmt.Errorf("the connection ended: %v", context.Cause(d.conn.ctx)) //nolint:errorlint // see above
 		}
 	}
 }
 
+// unwritten makes sense of the error of a write. It reports whether the server
+// may be at work on the request.
+func (d *duplex) unwritten(ctx context.Context, out *outbound, err error) (left bool, _ error) {
+	if ctx.Err() != nil {
+		if left = !errors.Is(err, transport.ErrNotSent); left {
+			d.cancel(ctx, out)
+		}
+		return left, err
+	}
+	if !d.posts {
+		return false, d.broken(ctx, err)
+	}
+	return false, d.refused(err)
+}
+
+func isTooLarge(err error) bool {
+	_, ok := errors.AsType[*transport.TooLargeError](err)
+	return ok
+}
+
 // broken is for a stream that cannot be written to any more: it ends the
 // connection, and adds to the error of the write why it came to that. A process
-// that has ended is known to have a moment after its pipe has broken.
+// that has ended is known to have a moment after its pipe has broken, and the
+// reason for which a WebSocket was closed may still be on its way.
 func (d *duplex) broken(ctx context.Context, err error) error {
 	t := time.NewTimer(exitDelay)
 	defer t.Stop()
@@ -280,6 +316,9 @@ func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {
 // watch asks a modern server for its news, which come on the same stream. A
 // legacy one sends them unasked.
 func (d *duplex) watch() {
+	if d.beat > 0 {
+		d.conn.work.Go(d.keepAlive)
+	}
 	if d.conn.Era() == protocol.Modern && d.conn.hello.Capabilities.ToolsListChanged {
 		d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.MethodListen, d.conn.subscription()) })
 	}
@@ -291,80 +330,4 @@ func (d *duplex) state() Health {
 	h := d.health()
 	h.Junk, h.Stray = d.stream.Junked(), d.stray.Load()
 	return h
-}
-
-// inbox holds what came for one request until its goroutine takes it, in
-// order. Notifications beyond the limits push out the oldest ones, so that a
-// caller who does not read costs a bounded amount of memory; a response is
-// always kept.
-type inbox struct {
-	own   bool          // of a request of the hub's own
-	ready chan struct{} // has a token when there may be something new
-
-	mu    sync.Mutex
-	items []wire.Message
-	size  int // bytes of the items
-	err   error
-	left  time.Time // when its goroutine went away without a response
-}
-
-// What may wait in an inbox.
-const (
-	inboxItems = 10_000
-	inboxBytes = 4 << 20
-)
-
-func newInbox(own bool) *inbox { return &inbox{own: own, ready: make(chan struct{}, 1)} }
-
-func (b *inbox) put(m wire.Message, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.left.IsZero() {
-		return
-	}
-	if err != nil {
-		b.err = err
-	} else {
-		b.items = append(b.items, m)
-		b.size += len(m.Raw)
-		for len(b.items) > 1 && (len(b.items) > inboxItems || b.size > inboxBytes) {
-			b.drop()
-		}
-	}
-	select {
-	case b.ready <- struct{}{}:
-	default:
-	}
-}
-
-// drop takes the oldest message out. The caller holds mu.
-func (b *inbox) drop() wire.Message {
-	m := b.items[0]
-	b.items[0] = wire.Message{}
-	b.items = b.items[1:]
-	b.size -= len(m.Raw)
-	return m
-}
-
-// get returns the oldest message, an error that came instead of one, or false.
-func (b *inbox) get() (m wire.Message, err error, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.items) == 0 {
-		return wire.Message{}, b.err, false
-	}
-	return b.drop(), nil, true
-}
-
-// leave is called by the goroutine of the request when it waits no longer.
-func (b *inbox) leave() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.items, b.size, b.left = nil, 0, time.Now()
-}
-
-func (b *inbox) leftAt() time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.left
 }

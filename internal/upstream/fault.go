@@ -44,13 +44,16 @@ func (c *Conn) answerFault(err error) (*hub.Error, bool) {
 	key := c.opt.Server.Key
 	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
 		code := message.ServerHTTPStatus
-		if bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden {
+		if unauthorized(err) {
 			code = message.ServerUnauthorized
 		}
 		return hub.E(code, err, "server", key, "url", c.where(), "status", strconv.Itoa(bad.Status)), true
 	}
+	if bad, ok := errors.AsType[*transport.EndpointError](err); ok {
+		return hub.E(message.ServerEndpoint, err, "url", c.where(), "origin", message.Quote(c.secrets.Redact(bad.Origin))), true
+	}
 	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
-		return hub.E(message.ServerBadReply, err, "server", key, "detail", "its content type is "+message.Quote(bad.Type)), true
+		return hub.E(message.ServerBadReply, nil, "server", key, "detail", "its content type is "+message.Quote(c.secrets.Redact(bad.Type))), true
 	}
 	if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
 		return hub.E(message.ServerReplyTooBig, err, "server", key, "limit", mib(big.Limit)), true
@@ -73,8 +76,8 @@ func (c *Conn) Explain(err error) *hub.Error {
 	if e, ok := c.answerFault(err); ok {
 		return e
 	}
-	if c.opt.Server.Kind == hub.KindHTTP {
-		return hub.E(message.ServerUnreachable, err, "url", c.where(), "detail", netDetail(err))
+	if c.opt.Server.Kind.Remote() {
+		return c.remoteFault(err)
 	}
 	return hub.E(message.ServerExited, err, "exit", "its output ended", "stderr", "")
 }
@@ -88,21 +91,31 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 	if ctx.Err() != nil {
 		return hub.E(message.Cancelled, context.Cause(ctx))
 	}
+	if errors.Is(err, transport.ErrUpgrade) {
+		return hub.E(message.ServerNotMCP, err, "detail", "its answer opens no WebSocket")
+	}
 	if refused, ok := errors.AsType[*rpcError](err); ok {
 		if list := refused.supported(); len(list) > 0 {
 			return unknownVersion(string(list[0]))
 		}
 		return c.Explain(err)
 	}
-	health := c.link.state()
+	if fallen, ok := errors.AsType[*fallbackError](err); ok {
+		return c.fallbackFault(fallen, c.handshakeFault(ctx, fallen.then))
+	}
+	var health Health
+	asked := http.MethodGet // opens streams
+	if c.link != nil {
+		health, asked = c.link.state(), protocol.MethodInitialize
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		if health.Junk > 0 {
 			return hub.E(message.ServerNotMCP, err, "detail", fmt.Sprintf("it wrote %d lines that are no messages, and no answer to initialize%s", health.Junk, stderrTail(health.Stderr)))
 		}
-		return hub.E(message.ServerSilent, err, "method", protocol.MethodInitialize, "limit", c.opt.Handshake.String(), "stderr", stderrTail(health.Stderr))
+		return hub.E(message.ServerSilent, err, "method", asked, "limit", c.opt.Handshake.String(), "stderr", stderrTail(health.Stderr))
 	}
 	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
-		return hub.E(message.ServerNotMCP, err, "detail", "it answered with the content type "+message.Quote(bad.Type))
+		return hub.E(message.ServerNotMCP, nil, "detail", "it answered with the content type "+message.Quote(c.secrets.Redact(bad.Type)))
 	}
 	if errors.Is(err, errNoReply) {
 		return hub.E(message.ServerNotMCP, err, "detail", "it accepted initialize and did not answer it")
@@ -116,49 +129,42 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 // fatal reports whether an error of the first question to an HTTP server makes
 // a second one pointless.
 func fatal(err error) bool {
-	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
-		return bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden
-	}
-	return errors.Is(err, transport.ErrNotSent)
+	return unauthorized(err) || errors.Is(err, transport.ErrNotSent)
+}
+
+// unauthorized reports whether a server did not let the hub in.
+func unauthorized(err error) bool {
+	bad, ok := errors.AsType[*transport.StatusError](err)
+	return ok && (bad.Status == http.StatusUnauthorized || bad.Status == http.StatusForbidden)
 }
 
 // exited describes the end of a process.
-func exited(s hub.Server, p *proc.Process) *hub.Error {
-	stderr := redact(s.Env, p.Stderr())
+func (c *Conn) exited(p *proc.Process) *hub.Error {
+	stderr := c.secrets.Redact(p.Stderr())
 	if strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
 		strings.Contains(stderr, "node: not found") || strings.Contains(stderr, "env: node:") {
-		return hub.E(message.NodeMissing, nil, "command", message.Quote(s.Command), "path", "the PATH of the process")
+		return hub.E(message.NodeMissing, nil, "command", c.command(), "path", "the PATH of the process")
 	}
 	return hub.E(message.ServerExited, nil, "exit", p.Exit(), "stderr", stderrTail(stderr))
 }
 
-// redact takes the values that the configuration gives a process in its
-// environment out of what the process wrote: some of them are keys, and servers
-// like to say which key they were refused with. Short ones are words.
-func redact(env map[string]string, text string) string {
-	const shortest = 6
-	for _, value := range env {
-		if len(value) >= shortest {
-			text = strings.ReplaceAll(text, value, "[redacted]")
-		}
-	}
-	return text
-}
+// command names the server's command without what may be a secret in it.
+func (c *Conn) command() string { return message.Quote(c.secrets.Redact(c.opt.Server.Command)) }
 
-// startFault explains why a command could not be started.
-func startFault(command string, err error) *hub.Error {
+// startFault explains why the command could not be started.
+func (c *Conn) startFault(err error) *hub.Error {
 	missing, ok := errors.AsType[*proc.NotFoundError](err)
 	if !ok {
-		return hub.E(message.CommandUnusable, err, "command", message.Quote(command), "detail", message.Quote(err.Error()))
+		return hub.E(message.CommandUnusable, err, "command", c.command(), "detail", message.Quote(c.secrets.Redact(err.Error())))
 	}
 	code := message.CommandNotFound
-	switch commandName(command) {
+	switch commandName(c.opt.Server.Command) {
 	case "npx", "npm", "node":
 		code = message.NodeMissing
 	case "uvx", "uv":
 		code = message.UvMissing
 	}
-	return hub.E(code, err, "command", message.Quote(command), "path", message.Quote(missing.Path))
+	return hub.E(code, err, "command", c.command(), "path", message.Quote(missing.Path))
 }
 
 // where names the endpoint without what may be a secret in it.
@@ -168,14 +174,6 @@ func (c *Conn) where() string {
 		return "the server"
 	}
 	return u.Scheme + "://" + u.Host // hosted servers have keys in their paths
-}
-
-func netDetail(err error) string {
-	text := err.Error()
-	if i := strings.LastIndex(text, ": "); i >= 0 && strings.Contains(text, "connection refused") {
-		text = text[i+2:]
-	}
-	return message.Quote(strings.TrimPrefix(text, transport.ErrNotSent.Error()+": "))
 }
 
 // stderrTail is the last line of a process's standard error, to stand at the

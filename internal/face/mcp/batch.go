@@ -15,20 +15,10 @@ import (
 // maxTogether is how many requests of one batch run at the same time.
 const maxTogether = 16
 
-// batch answers a JSON-RPC batch. Only sessions of 2025-03-26 have them, and
-// those of 2024-11-05 may (2025-03-26, "Base Protocol", Batching); later
-// revisions took them out.
+// batch answers a JSON-RPC batch over HTTP.
 func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept transport.ReplyOptions) {
-	parts, _, err := wire.Batch(body, d.limits)
-	if err != nil {
-		e := scanFault(err)
-		Refuse(w, statusOf(e), e)
-		return
-	}
 	s, e := d.session(r)
-	if e == nil && s.Revision() > protocol.Rev20250326 {
-		e = hub.E(message.BatchRefused, nil)
-	}
+	parts, e := d.split(body, s, e)
 	if e != nil {
 		Refuse(w, statusOf(e), e)
 		return
@@ -37,7 +27,42 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 	caller := s.Caller()
 	reply := transport.NewReply(w, accept)
 	defer reply.Close()
+	answers := d.together(parts,
+		func(m *wire.Message) { d.gateway.Notification(caller, m) },
+		func(m *wire.Message) []byte {
+			a := d.gateway.Request(r.Context(), caller, m, reply)
+			return wire.Splice(a.Raw, a.Edits...)
+		})
+	if answers == nil {
+		reply.Close()
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	if r.Context().Err() == nil {
+		reply.Respond(http.StatusOK, answers)
+	}
+}
 
+// split takes a batch apart that came in a session, or in none for the reason
+// given. Only sessions of 2025-03-26 have batches, and those of 2024-11-05 may
+// (2025-03-26, "Base Protocol", Batching); later revisions took them out.
+func (d *Door) split(raw []byte, s *gateway.Session, none *hub.Error) ([][]byte, *hub.Error) {
+	parts, _, err := wire.Batch(raw, d.limits)
+	switch {
+	case err != nil:
+		return nil, scanFault(err)
+	case none != nil:
+		return nil, none
+	case s.Revision() > protocol.Rev20250326:
+		return nil, hub.E(message.BatchRefused, nil)
+	}
+	return parts, nil
+}
+
+// together has the messages of a batch answered, some requests at the same
+// time, and returns the batch of the answers in the order of the requests; nil
+// if there are none. request returns nil if a request gets no answer.
+func (d *Door) together(parts [][]byte, notify func(*wire.Message), request func(*wire.Message) []byte) []byte {
 	answers := make([][]byte, len(parts))
 	free := make(chan struct{}, maxTogether)
 	var all sync.WaitGroup
@@ -47,18 +72,12 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 		case err != nil:
 			answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), scanFault(err)).Raw
 		case m.Kind == wire.Notification:
-			d.gateway.Notification(caller, &m)
+			notify(&m)
 		case m.Kind == wire.Request:
 			free <- struct{}{}
 			all.Go(func() {
-				defer func() {
-					<-free
-					if recover() != nil { // net/http does so for single requests
-						answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), hub.E(message.Internal, nil)).Raw
-					}
-				}()
-				a := d.gateway.Request(r.Context(), caller, &m, reply)
-				answers[i] = wire.Splice(a.Raw, a.Edits...)
+				defer func() { <-free }()
+				answers[i] = request(&m)
 			})
 		}
 	}
@@ -74,11 +93,7 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 		out = append(out, a...)
 	}
 	if len(out) == 1 {
-		reply.Close()
-		w.WriteHeader(http.StatusAccepted)
-		return
+		return nil
 	}
-	if r.Context().Err() == nil {
-		reply.Respond(http.StatusOK, append(out, ']'))
-	}
+	return append(out, ']')
 }

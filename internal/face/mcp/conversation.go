@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
 
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -19,23 +21,19 @@ type conversation struct {
 	caller  *gateway.Caller // nil for opening ones
 }
 
-// conversation finds out in which era a message is sent, and by whom.
+// conversation finds out in which era an HTTP request is made, and by whom.
 //
 // A request is a modern one if its _meta names a protocol version, or if the
 // header names a modern one; else it is a legacy one and needs a session, save
 // for initialize (2026-07-28, "Backward Compatibility").
 func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hub.Error) {
 	header := protocol.Revision(r.Header.Get(protocol.HeaderVersion))
-	meta := m.Member("_meta")
-	named := wire.Span{}
-	if meta.Exists() {
-		named = wire.Lookup(m.Raw, meta, protocol.MetaVersion)
-	}
-	if header.Era() == protocol.Modern || m.Kind == wire.Request && named.Exists() {
-		c, e := modern(r, m, header, meta, named)
+	said := readMeta(m)
+	if header.Era() == protocol.Modern || said.version.Exists() {
+		c, e := modern(r, m, header, said)
 		return conversation{era: protocol.Modern, caller: c}, e
 	}
-	if m.Kind == wire.Request && m.MethodName() == protocol.MethodInitialize {
+	if opens(m) {
 		return conversation{era: protocol.Legacy, opening: true}, nil
 	}
 	s, e := d.session(r)
@@ -45,14 +43,20 @@ func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hu
 	return conversation{era: protocol.Legacy, caller: s.Caller()}, nil
 }
 
-// session finds the legacy session that a request names.
+// opens reports whether a legacy request opens a session.
+func opens(m *wire.Message) bool {
+	return m.Kind == wire.Request && m.MethodName() == protocol.MethodInitialize
+}
+
+// session finds the legacy session that a request names. It belongs to who
+// opened it; for everybody else there is none.
 func (d *Door) session(r *http.Request) (*gateway.Session, *hub.Error) {
 	id := r.Header.Get(protocol.HeaderSession)
 	if id == "" {
 		return nil, hub.E(message.SessionMissing, nil)
 	}
 	s, ok := d.gateway.Session(id)
-	if !ok {
+	if !ok || s.Principal() != principal(r, hub.DoorMCP) {
 		return nil, hub.E(message.SessionUnknown, nil)
 	}
 	if v := protocol.Revision(r.Header.Get(protocol.HeaderVersion)); v != "" && !v.Known() {
@@ -61,19 +65,29 @@ func (d *Door) session(r *http.Request) (*gateway.Session, *hub.Error) {
 	return s, nil
 }
 
-// modern checks what every modern message carries, and that headers and body
-// say the same (2026-07-28, "Server Validation").
-func modern(r *http.Request, m *wire.Message, header protocol.Revision, meta, named wire.Span) (*gateway.Caller, *hub.Error) {
-	caller := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern, Mirrored: r.Header.Values}
-	if m.Kind != wire.Request {
-		return caller, mirrored(r, m)
+// principal is who makes a request.
+func principal(r *http.Request, door hub.Door) hub.Principal {
+	p := auth.From(r.Context())
+	p.Door = door
+	return p
+}
+
+// modern checks what every modern message over HTTP carries, and that headers
+// and body say the same (2026-07-28, "Server Validation").
+func modern(r *http.Request, m *wire.Message, header protocol.Revision, said meta) (*gateway.Caller, *hub.Error) {
+	from := principal(r, hub.DoorMCP)
+	if !said.version.Exists() {
+		switch {
+		case !header.Known():
+			return nil, unsupported(string(header))
+		case m.Kind == wire.Request:
+			return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
+		}
+		return &gateway.Caller{Principal: from, Era: protocol.Modern}, mirrored(r, m)
 	}
-	if !named.Exists() {
-		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
-	}
-	version, ok := wire.String(m.Raw, named)
-	if !ok {
-		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
+	version, e := said.revision(m)
+	if e != nil {
+		return nil, e
 	}
 	if header == "" {
 		return nil, mismatch(protocol.HeaderVersion, "it is missing")
@@ -81,17 +95,73 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, meta, na
 	if string(header) != version {
 		return nil, mismatch(protocol.HeaderVersion, "the body says "+message.Quote(version))
 	}
+	caller, e := said.caller(m, version, from)
+	if e != nil {
+		return nil, e
+	}
+	caller.Mirrored = r.Header.Values
+	return caller, mirrored(r, m)
+}
+
+// meta is what a request says of its conversation in its own _meta.
+type meta struct {
+	all     wire.Span
+	version wire.Span // exists only in modern requests
+}
+
+// readMeta finds what a message says of its conversation. Notifications and
+// responses say nothing.
+func readMeta(m *wire.Message) meta {
+	var said meta
+	if m.Kind != wire.Request {
+		return said
+	}
+	if said.all = m.Member("_meta"); said.all.Exists() {
+		said.version = wire.Lookup(m.Raw, said.all, protocol.MetaVersion)
+	}
+	return said
+}
+
+// revision is the protocol version that a modern request is sent in.
+func (said meta) revision(m *wire.Message) (string, *hub.Error) {
+	version, ok := wire.String(m.Raw, said.version)
+	if !ok {
+		return "", hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
+	}
+	return version, nil
+}
+
+// caller checks what every modern request says of its client (2026-07-28,
+// "Per-Request Metadata"), and returns who sent it.
+func (said meta) caller(m *wire.Message, version string, from hub.Principal) (*gateway.Caller, *hub.Error) {
 	if rev := protocol.Revision(version); !rev.Known() || rev.Era() != protocol.Modern {
 		return nil, unsupported(version)
 	}
-	if caps := wire.Lookup(m.Raw, meta, protocol.MetaCapabilities); !caps.Exists() || m.Raw[caps.Start] != '{' {
+	if caps := wire.Lookup(m.Raw, said.all, protocol.MetaCapabilities); !caps.Exists() || m.Raw[caps.Start] != '{' {
 		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaCapabilities)
 	}
-	if info := wire.Lookup(m.Raw, meta, protocol.MetaClientInfo); info.Exists() && m.Raw[info.Start] != '{' {
+	if info := wire.Lookup(m.Raw, said.all, protocol.MetaClientInfo); info.Exists() && m.Raw[info.Start] != '{' {
 		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaClientInfo)
 	}
-	caller.Level, _ = wire.String(m.Raw, wire.Lookup(m.Raw, meta, protocol.MetaLogLevel))
-	return caller, mirrored(r, m)
+	caller := &gateway.Caller{Principal: from, Era: protocol.Modern}
+	caller.Level, _ = wire.String(m.Raw, wire.Lookup(m.Raw, said.all, protocol.MetaLogLevel))
+	return caller, nil
+}
+
+// answer has the gateway answer a request of a conversation that is open.
+func (d *Door) answer(ctx context.Context, c *gateway.Caller, m *wire.Message, out gateway.Out) gateway.Answer {
+	if listens(c.Era, m) {
+		return d.gateway.Listen(ctx, c, m, out)
+	}
+	if c.Session != nil {
+		defer c.Session.Enter()()
+	}
+	return d.gateway.Request(ctx, c, m, out)
+}
+
+// listens reports whether a request is one that stays to be told of changes.
+func listens(era protocol.Era, m *wire.Message) bool {
+	return era == protocol.Modern && m.MethodName() == protocol.MethodListen
 }
 
 // mirrored checks the headers that repeat method and name.
@@ -157,7 +227,7 @@ func scanFault(err error) *hub.Error {
 // statusOf is the HTTP status of a refusal.
 func statusOf(err error) int {
 	switch hub.AsError(err).Code {
-	case message.SessionUnknown:
+	case message.SessionUnknown, message.StreamUnknown:
 		return http.StatusNotFound
 	case message.MessageTooBig:
 		return http.StatusRequestEntityTooLarge

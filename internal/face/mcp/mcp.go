@@ -1,6 +1,8 @@
-// Package mcp is the door for MCP clients over streamable HTTP, of both eras
-// on one endpoint. It decodes requests, finds the conversation they belong to,
-// and encodes what the gateway answers; it has no rules of its own.
+// Package mcp is the door for MCP clients: streamable HTTP, of both eras on one
+// endpoint, and the conversations on a stream of their own, which are a
+// WebSocket or HTTP with SSE (2024-11-05). It decodes requests, finds the
+// conversation they belong to, and encodes what the gateway answers; it has no
+// rules of its own.
 package mcp
 
 import (
@@ -8,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,15 +32,22 @@ const (
 	silence    = 15 * time.Second // then the client hears that we are still there
 )
 
-// Door serves the MCP endpoint.
+// Door serves MCP clients. It is the handler of the streamable HTTP endpoint;
+// [Door.SSE], [Door.Messages] and [Door.WebSocket] are those of the others.
+// Safe for concurrent use.
 type Door struct {
 	gateway *gateway.Gateway
 	limits  wire.Limits
+	streams streams
 }
 
-// New returns the door to a gateway.
+// New returns the door to a gateway. Close ends the streams that come in by it.
 func New(g *gateway.Gateway) *Door {
-	return &Door{gateway: g, limits: wire.Limits{MaxBytes: maxBody, MaxDepth: maxDepth, UniqueKeys: true}}
+	return &Door{
+		gateway: g,
+		limits:  wire.Limits{MaxBytes: maxBody, MaxDepth: maxDepth, UniqueKeys: true},
+		streams: newStreams(),
+	}
 }
 
 // ServeHTTP answers POST with the answer to the message in it, GET with the
@@ -51,8 +61,7 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		d.delete(w, r)
 	default:
-		w.Header().Set("Allow", "GET, POST, DELETE")
-		Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+		refuseMethod(w, r, http.MethodGet, http.MethodPost, http.MethodDelete)
 	}
 }
 
@@ -71,11 +80,8 @@ func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e 
 }
 
 func (d *Door) post(w http.ResponseWriter, r *http.Request) {
-	if kind := r.Header.Get("Content-Type"); kind != protocol.ContentJSON {
-		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != protocol.ContentJSON {
-			Refuse(w, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(r.Header.Get("Content-Type"))))
-			return
-		}
+	if refuseType(w, r) {
+		return
 	}
 	accept := accepted(r.Header["Accept"])
 	if !accept.JSON && !accept.Events {
@@ -123,20 +129,14 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 	switch {
 	case conv.opening:
 		var s *gateway.Session
-		if s, answer = d.gateway.Initialize(hub.Local(hub.DoorMCP), m); s != nil {
+		if s, answer = d.gateway.Initialize(principal(r, hub.DoorMCP), m); s != nil {
 			w.Header()[protocol.HeaderSession] = []string{s.ID()}
 		}
-	case conv.era == protocol.Modern && m.MethodName() == protocol.MethodListen:
-		if !accept.Events {
-			Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
-			return
-		}
-		answer = d.gateway.Listen(r.Context(), conv.caller, m, reply)
+	case !accept.Events && listens(conv.era, m):
+		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		return
 	default:
-		if s := conv.caller.Session; s != nil {
-			defer s.Enter()()
-		}
-		answer = d.gateway.Request(r.Context(), conv.caller, m, reply)
+		answer = d.answer(r.Context(), conv.caller, m, reply)
 	}
 	if r.Context().Err() == nil {
 		reply.Respond(protocol.HTTPStatus(conv.era, answer.Code), answer.Raw, answer.Edits...)
@@ -175,9 +175,7 @@ func refuseModern(w http.ResponseWriter, r *http.Request) bool {
 	if protocol.Revision(r.Header.Get(protocol.HeaderVersion)).Era() != protocol.Modern {
 		return false
 	}
-	w.Header().Set("Allow", http.MethodPost)
-	Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", r.Method))
-	return true
+	return refuseMethod(w, r, http.MethodPost)
 }
 
 // delete ends a legacy session.
@@ -209,11 +207,38 @@ func accepted(values []string) transport.ReplyOptions {
 	return opt
 }
 
+// refuseType refuses a body that is not said to be JSON. It reports whether it
+// did.
+func refuseType(w http.ResponseWriter, r *http.Request) bool {
+	said := r.Header.Get("Content-Type")
+	if said == protocol.ContentJSON {
+		return false
+	}
+	if kind, _, err := mime.ParseMediaType(said); err == nil && kind == protocol.ContentJSON {
+		return false
+	}
+	Refuse(w, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(said)))
+	return true
+}
+
+// refuseMethod refuses every HTTP method but those allowed. It reports whether
+// it did.
+func refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) bool {
+	if slices.Contains(allowed, r.Method) {
+		return false
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+	return true
+}
+
+// tooBig refuses a message that is longer than any may be.
+func tooBig() *hub.Error {
+	return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(maxBody>>20)+" MiB")
+}
+
 // readBody reads a whole body within the limits.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	tooBig := func() error {
-		return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(maxBody>>20)+" MiB")
-	}
 	if r.ContentLength > maxBody {
 		return nil, tooBig()
 	}

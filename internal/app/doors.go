@@ -1,0 +1,46 @@
+package app
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/face/mcp"
+	"github.com/toolcrib/toolcrib/internal/face/rest"
+	"github.com/toolcrib/toolcrib/internal/face/web"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// doors is what there is behind the listener.
+func (a *App) doors() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", a.mcp)
+	mux.Handle("/sse", a.mcp.SSE())
+	mux.Handle("/messages", a.mcp.Messages())
+	mux.Handle("/ws/mcp", a.mcp.WebSocket())
+	mux.Handle(api.Base+"/", a.rest)
+	page := web.New()
+	mux.Handle("GET /{$}", page)
+	mux.Handle("GET /ui/", page)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
+	})
+	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		rest.Refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
+	})
+	return mux
+}
+
+// refuse answers a request that no door sees, in the way of the door that it
+// was meant for.
+func refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+	for _, path := range [...]string{"/mcp", "/sse", "/messages", "/ws/"} {
+		if strings.HasPrefix(r.URL.Path, path) {
+			mcp.Refuse(w, status, e)
+			return
+		}
+	}
+	rest.Refuse(w, r, status, e)
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"crypto/x509"
+	"net/http"
+	"net/url"
+	"os"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/transport"
+)
+
+// network is the way to remote servers. The error is a [*hub.Error].
+func network(opt Options) (transport.Network, error) {
+	var n transport.Network
+	if opt.Proxy != "" {
+		u, err := url.Parse(opt.Proxy)
+		if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" {
+			return n, hub.E(message.ProxyInvalid, nil) // the text may hold a password
+		}
+		n.Proxy = http.ProxyURL(u)
+	}
+	if opt.CACert == "" {
+		return n, nil
+	}
+	unusable := func(err error, detail string) error {
+		return hub.E(message.CAUnusable, err, "path", opt.CACert, "detail", detail)
+	}
+	text, err := os.ReadFile(opt.CACert)
+	if err != nil {
+		return n, unusable(err, err.Error())
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		return n, unusable(err, "the system's own certificates cannot be read: "+err.Error())
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return n, unusable(nil, "there is no certificate in it (PEM is expected)")
+	}
+	n.RootCAs = pool
+	return n, nil
+}

@@ -1,0 +1,82 @@
+package call
+
+import (
+	"context"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/upstream"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// resolve finds the server and the tool that a name stands for.
+func (p *Pipeline) resolve(ctx context.Context, r *run) error {
+	m := r.Message
+	if !r.named {
+		return hub.E(message.ParamsInvalid, nil, "detail", `"name" has to be a string`)
+	}
+	// Clients in several languages say null for none; that is the server's to
+	// judge.
+	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
+		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
+	}
+	entry, err := p.find(ctx, r)
+	if err != nil {
+		return err
+	}
+	r.entry = entry
+	r.up = upstream.Request{Message: m, Name: entry.Tool.Name, Headers: entry.Tool.Headers, Level: r.Level}
+	if entry.Tool.Name != r.name {
+		r.up.Edits = []wire.Edit{wire.Replace(m.Member("name"), wire.AppendString(nil, entry.Tool.Name))}
+	}
+	return nil
+}
+
+// find looks the name up. One that begins with the key of a server whose tools
+// are not listed may be a tool of it: such a server is waited for, within its
+// time limit, until it has given its list, or is known not to be there. A name
+// without a key may be anybody's, and nobody is waited for.
+func (p *Pipeline) find(ctx context.Context, r *run) (*catalog.Entry, error) {
+	seen := p.catalog.Snapshot()
+	if e, ok := seen.Resolve(r.name); ok {
+		return e, nil
+	}
+	var away error
+	for key := range prefixes(r.name) {
+		server, ok := p.fleet.Server(key)
+		if !ok || seen.Listed(key) {
+			continue
+		}
+		limited, cancel := r.within(ctx, &server)
+		_, err := p.fleet.Conn(limited, key)
+		cancel()
+		if err != nil && away == nil {
+			away = err
+		}
+		if e, ok := p.catalog.Snapshot().Resolve(r.name); ok {
+			return e, nil
+		}
+	}
+	if away != nil {
+		return nil, away
+	}
+	return nil, hub.E(message.ToolUnknown, nil, "tool", message.Quote(r.name))
+}
+
+// prefixes yields what may be the server's part of a name, shortest first.
+func prefixes(name string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for at := 0; ; at++ {
+			n := strings.Index(name[at:], catalog.Separator)
+			if n < 0 {
+				return
+			}
+			at += n
+			if !yield(name[:at]) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+type call struct {
+	Name      string   `arg:"" help:"Name of the tool." complete:"tool"`
+	Arguments []string `arg:"" optional:"" help:"One JSON object; or NAME=VALUE ..., each of the type that the tool wants (NAME:=JSON for JSON, @FILE for what is in a file); or \"-\" for JSON on standard input."`
+
+	Trace   bool          `help:"Show progress and the server's log lines, and answer its questions."`
+	Timeout time.Duration `help:"Give up after so long." placeholder:"30s"`
+	Out     string        `short:"o" help:"Save images, audio and other data of the result." type:"path" placeholder:"FILE"`
+}
+
+// Run calls the tool and prints its result. If the tool says that it failed,
+// the exit code is 3.
+func (c *call) Run(ctx context.Context, s *session) error {
+	whole, each, err := parseArguments(c.Arguments, s.env.Stdin)
+	if err != nil {
+		return err
+	}
+	return s.with(ctx, func(h *link) error {
+		if c.Timeout > 0 {
+			limit := hub.E(message.Timeout, nil, "server", c.Name, "limit", c.Timeout.String())
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, limit)
+			defer cancel()
+		}
+		req := api.Call{Tool: c.Name, Arguments: whole}
+		if len(each) > 0 {
+			t, err := h.tool(ctx, c.Name)
+			if err != nil {
+				return err
+			}
+			if req.Arguments, err = object(each, t.Name, parameters(t.Definition)); err != nil {
+				return err
+			}
+		}
+		result, err := c.result(ctx, s, h, req)
+		if err != nil {
+			return err
+		}
+		return s.result(result, c.Out)
+	})
+}
+
+func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (api.CallResult, error) {
+	if !c.Trace {
+		result, err := h.Call(ctx, req)
+		if err == nil && asks(result.Result) != nil {
+			err = hub.E(message.QuestionDeclined, nil)
+		}
+		return result, err
+	}
+	t := &trace{session: s, link: h}
+	if s.env.Terminal {
+		t.ask = newPrompt(s.env.Stdin, s.env.Stderr)
+	}
+	return t.call(ctx, req)
+}
+
+// result prints the result of a call.
+func (s *session) result(r api.CallResult, out string) error {
+	if s.JSON {
+		if err := s.out.json(r); err != nil {
+			return err
+		}
+		if r.IsError {
+			return exit(exitToolError)
+		}
+		return nil
+	}
+	var result struct {
+		Content    []content       `json:"content"`
+		Structured json.RawMessage `json:"structuredContent"`
+	}
+	if err := json.Unmarshal(r.Result, &result); err != nil {
+		return hub.E(message.ServerBadReply, err, "detail", "it is not a tool's result")
+	}
+	w := s.env.Stdout
+	if r.IsError {
+		w = s.env.Stderr
+	}
+	p := &contentPrinter{printer: &printer{w: w, color: s.env.Color, lang: s.env.Lang}, terminal: s.env.Width > 0, out: out}
+	err := p.print(result.Content, result.Structured)
+	if r.IsError {
+		return errors.Join(err, exit(exitToolError))
+	}
+	return err
+}

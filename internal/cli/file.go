@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+func unreadable(path string, err error) error {
+	return hub.E(message.FileUnreadable, err, "path", path, "detail", withoutPath(err))
+}
+
+func unwritable(path string, err error) error {
+	return hub.E(message.FileUnwritable, err, "path", path, "detail", withoutPath(err))
+}
+
+// withoutPath is what went wrong, without the path that the text around it
+// names.
+func withoutPath(err error) string {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Err.Error()
+	}
+	if l, ok := errors.AsType[*os.LinkError](err); ok {
+		return l.Err.Error()
+	}
+	return err.Error()
+}
+
+// writeNew writes a file for its owner only, which is whole or not there. The
+// file may be there already only if replace is set.
+func writeNew(path string, replace bool, write func(*os.File) error) (err error) {
+	if _, e := os.Lstat(path); e == nil && !replace {
+		return unwritable(path, fs.ErrExist)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
+	if err != nil {
+		return unwritable(path, err)
+	}
+	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
+		return unwritable(path, errors.Join(err, os.Remove(f.Name())))
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return unwritable(path, errors.Join(err, os.Remove(f.Name())))
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

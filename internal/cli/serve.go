@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/toolcrib/toolcrib/internal/app"
+)
+
+const (
+	defaultListen = "127.0.0.1:8080"
+	listenNone    = "none"
+)
+
+type serve struct {
+	Listen       string   `help:"Address to listen on; \"none\" for the local socket only. Others than loopback need --require-token." default:"${listen}" placeholder:"HOST:PORT"`
+	AllowHost    []string `help:"A name of this machine, beside loopback, that requests may name, such as behind a reverse proxy; callers by it have to show a token. Repeatable." placeholder:"NAME"`
+	RequireToken bool     `help:"Every caller has to show a token."`
+	TLSCert      string   `name:"tls-cert" help:"Certificate file, for HTTPS." type:"path" placeholder:"FILE"`
+	TLSKey       string   `name:"tls-key" help:"File with the certificate's key." type:"path" placeholder:"FILE"`
+	CACert       string   `name:"ca-cert" help:"Further certificate authorities to trust in remote servers." type:"path" placeholder:"FILE"`
+	Proxy        string   `help:"Proxy for remote servers, in place of $$HTTPS_PROXY and the like." placeholder:"URL"`
+	Linger       bool     `hidden:"" help:"End when the last client that is attached by \"toolcrib stdio\" has gone."`
+}
+
+// Run serves until ctx ends.
+func (c *serve) Run(ctx context.Context, s *session) error {
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return misuse("serve", "--tls-cert, --tls-key")
+	}
+	opt, err := s.hubOptions(s.DataDir, s.log(slog.LevelInfo))
+	if err != nil {
+		return err
+	}
+	if opt.Listen = c.Listen; opt.Listen == listenNone {
+		opt.Listen = ""
+	}
+	opt.AllowHosts, opt.RequireToken = c.AllowHost, c.RequireToken
+	opt.TLSCert, opt.TLSKey = c.TLSCert, c.TLSKey
+	opt.CACert, opt.Proxy = c.CACert, c.Proxy
+	opt.Linger = c.Linger
+	return app.Run(ctx, opt, func(a *app.App) { s.ready(a) })
+}
+
+// ready says, in one line that programs may read, that the hub serves.
+func (s *session) ready(a *app.App) {
+	if a.URL() == "" {
+		s.out.line("Toolcrib %s is ready. Servers: %d  Data: %s", s.env.Version, a.Servers(), a.DataDir())
+		return
+	}
+	s.out.line("Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s",
+		s.env.Version, a.URL(), a.URL(), a.Servers(), a.DataDir())
+}
+
+type version struct{}
+
+// Run prints one line.
+func (version) Run(s *session) error {
+	if s.JSON {
+		return s.out.json(map[string]string{
+			"version": s.env.Version, "go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+		})
+	}
+	_, err := fmt.Fprintf(s.env.Stdout, "toolcrib %s (%s, %s/%s)\n", s.env.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}

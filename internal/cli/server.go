@@ -1,0 +1,140 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+)
+
+type serverCommands struct {
+	List    serverList    `cmd:"" help:"List all servers, with why one is not ready." default:"withargs"`
+	Show    serverShow    `cmd:"" help:"Show one server."`
+	Add     serverAdd     `cmd:"" help:"Add a server to the configuration, once it has been tested."`
+	Remove  serverRemove  `cmd:"" help:"Take servers out of the configuration."`
+	Enable  serverEnable  `cmd:"" help:"Enable servers in the configuration."`
+	Disable serverDisable `cmd:"" help:"Disable servers in the configuration."`
+	Start   serverStart   `cmd:"" help:"Start servers now, also those that were given up."`
+	Stop    serverStop    `cmd:"" help:"Stop servers until they are started again."`
+	Restart serverRestart `cmd:"" help:"Stop servers and start them again."`
+	Refresh serverRefresh `cmd:"" help:"Ask servers for their tools again."`
+	Log     serverLog     `cmd:"" help:"Show what a server says, and what happened to it."`
+}
+
+type serverList struct{}
+
+// Run lists the servers.
+func (serverList) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		list, err := h.Servers(ctx)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(list)
+		}
+		s.servers(list.Servers)
+		if st, err := h.Status(ctx); err == nil {
+			s.configProblems(st.Config)
+		}
+		if !slices.ContainsFunc(list.Servers, func(v api.Server) bool { return v.Defined }) {
+			s.out.line("")
+			s.firstSteps()
+		}
+		return nil
+	})
+}
+
+// firstSteps tells whoever has added no server yet how to begin.
+func (s *session) firstSteps() {
+	s.out.line("%s", s.out.say("No servers of your own yet. Add one, or take over those you have:", "还没有自己的服务器。可添加一个，或导入已有的："))
+	s.out.line("  toolcrib server add files -- npx -y @modelcontextprotocol/server-filesystem ~")
+	s.out.line("  toolcrib import --from claude")
+}
+
+// servers prints a table of servers.
+func (s *session) servers(servers []api.Server) {
+	say := s.out.say
+	rows := make([]row, len(servers))
+	for i, v := range servers {
+		key := s.out.paint(bold, clean(v.Key))
+		if v.Name != "" && v.Name != v.Key {
+			key += " (" + oneLine(v.Name) + ")"
+		}
+		tools := strconv.Itoa(v.Tools)
+		if v.Hidden > 0 {
+			tools += fmt.Sprintf(" (-%d)", v.Hidden)
+		}
+		rows[i] = row{cells: []string{key, s.out.state(v.State), v.Kind, tools, ago(v.Since)}, below: s.out.why(v)}
+	}
+	s.out.table([]string{say("SERVER", "服务器"), say("STATE", "状态"), say("KIND", "类型"), say("TOOLS", "工具"), say("SINCE", "已持续")}, rows)
+}
+
+type serverShow struct {
+	Key string `arg:"" help:"Key of the server." complete:"server"`
+}
+
+// Run shows one server.
+func (c *serverShow) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		v, err := h.Server(ctx, c.Key)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(v)
+		}
+		s.server(v)
+		return nil
+	})
+}
+
+func (s *session) server(v api.Server) {
+	p, say := s.out, s.out.say
+	p.line("%s  %s  %s", p.paint(bold, clean(v.Key)), p.state(v.State), ago(v.Since))
+	for _, l := range p.why(v) {
+		p.line("  %s", l)
+	}
+	number := func(n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	tools := strconv.Itoa(v.Tools)
+	if v.Hidden > 0 {
+		tools += fmt.Sprintf(say(" (%d more are hidden by the configuration)", "（另有 %d 个被配置隐藏）"), v.Hidden)
+	}
+	name := v.Name
+	if name == v.Key {
+		name = ""
+	}
+	p.fields(
+		say("Name", "名称"), oneLine(name),
+		say("Kind", "类型"), v.Kind,
+		say("Command", "命令"), oneLine(strings.Join(append([]string{v.Command}, v.Args...), " ")),
+		say("Directory", "目录"), oneLine(v.Dir),
+		"URL", oneLine(v.URL),
+		say("Environment", "环境变量"), oneLine(strings.Join(v.Env, " ")),
+		say("Headers", "请求头"), oneLine(strings.Join(v.Headers, " ")),
+		say("Calls itself", "自称"), oneLine(v.Info),
+		say("Protocol", "协议版本"), oneLine(v.Protocol),
+		say("Process", "进程"), number(int64(v.PID)),
+		say("Tools", "工具"), tools,
+		say("Priority", "优先级"), strconv.Itoa(v.Priority),
+		say("Time limit", "超时"), v.Timeout,
+		say("Junk lines", "杂乱输出行"), number(v.Junk),
+	)
+	if v.Stderr != "" {
+		p.line("%s", p.paint(dim, say("It wrote to standard error:", "标准错误输出：")))
+		for line := range strings.Lines(v.Stderr) {
+			p.line("  %s", clean(strings.TrimRight(line, "\r\n")))
+		}
+	}
+	if v.Tools > 0 {
+		p.line("%s", p.paint(dim, say("Its tools: ", "查看工具：")+"toolcrib tool list --server "+v.Key))
+	}
+}

@@ -1,0 +1,193 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
+	"github.com/toolcrib/toolcrib/internal/auth"
+	"github.com/toolcrib/toolcrib/internal/datadir"
+)
+
+type status struct{}
+
+// Run shows how the hub is. It starts none.
+func (status) Run(ctx context.Context, s *session) error {
+	h, err := s.attachRunning(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	v, err := h.Status(ctx)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return s.out.json(v)
+	}
+	p, say := s.out, s.out.say
+	listen := v.Listen
+	if listen == "" {
+		listen = say("local socket only", "仅本地套接字")
+	}
+	p.line("%s", p.paint(green, "● ")+p.paint(bold, "Toolcrib "+clean(v.Version)))
+	p.fields(
+		say("Running for", "已运行"), ago(v.Started),
+		say("Process", "进程"), strconv.Itoa(v.PID),
+		say("Listens at", "监听"), listen,
+		say("Data", "数据目录"), v.DataDir,
+		say("Configuration", "配置"), v.Config.Path,
+		say("Servers", "服务器"), fmt.Sprintf(say("%d, %d ready", "%d 个，%d 个就绪"), v.Servers, v.Ready),
+		say("Tools", "工具"), strconv.Itoa(v.Tools),
+		say("Sessions", "会话"), strconv.Itoa(v.Sessions),
+	)
+	s.configProblems(v.Config)
+	return nil
+}
+
+// configProblems tells why the configuration file is not in force.
+func (s *session) configProblems(c api.ConfigStatus) {
+	if len(c.Problems) == 0 {
+		return
+	}
+	s.out.line("%s", s.out.paint(red, s.out.say(
+		"The configuration file is not in force:", "配置文件未生效：")))
+	s.places(c.Path, c.Problems)
+}
+
+// places prints what was found in a file, a line each.
+func (s *session) places(path string, found []api.ConfigProblem) {
+	for _, f := range found {
+		if f.Line == 0 {
+			s.out.line("%s: %s", path, oneLine(f.Detail))
+			continue
+		}
+		s.out.line("%s:%d:%d: %s", path, f.Line, f.Column, oneLine(f.Detail))
+	}
+}
+
+// attachRunning is attach for a command that makes no sense in a hub of its
+// own.
+func (s *session) attachRunning(ctx context.Context) (*link, error) {
+	if s.URL != "" {
+		return s.dial(apiclient.Options{URL: s.URL, Token: s.Token})
+	}
+	path, err := s.dataDir()
+	if err != nil {
+		return nil, err
+	}
+	return s.running(ctx, path)
+}
+
+type stop struct{}
+
+// Run stops the hub that is running. It returns when the hub has agreed.
+func (stop) Run(ctx context.Context, s *session) error {
+	h, err := s.attachRunning(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	if err := h.Shutdown(ctx); err != nil {
+		return err
+	}
+	if !s.JSON {
+		s.out.line("%s", s.out.say("Toolcrib is stopping.", "Toolcrib 正在停止。"))
+	}
+	return nil
+}
+
+type calls struct {
+	Limit  int    `short:"n" help:"How many." default:"20" placeholder:"N"`
+	Server string `help:"Only those of this server's tools." placeholder:"KEY" complete:"server"`
+}
+
+// Run lists the calls that ended last.
+func (c *calls) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		list, err := h.Calls(ctx, c.Limit, c.Server)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(list)
+		}
+		p, say := s.out, s.out.say
+		if len(list.Calls) == 0 {
+			p.line("%s", say("No calls yet. Tools to call are listed by: toolcrib tool list", "还没有调用。可用工具：toolcrib tool list"))
+			return nil
+		}
+		rows := make([]row, len(list.Calls))
+		for i, v := range list.Calls {
+			took := time.Duration(v.Duration * float64(time.Millisecond)).Round(time.Millisecond)
+			rows[i] = row{cells: []string{
+				v.Time.Local().Format(time.DateTime), p.outcome(v.Outcome), clean(v.Name), clean(v.Subject), v.Door, took.String(), size(v.Bytes),
+			}}
+			if v.Reason != "" {
+				rows[i].below = []string{p.paint(red, oneLine(v.Reason))}
+			}
+		}
+		p.table([]string{
+			say("TIME", "时间"), say("OUTCOME", "结果"), say("TOOL", "工具"), say("CALLER", "调用方"), say("DOOR", "入口"), say("TOOK", "耗时"), say("ANSWER", "应答"),
+		}, rows)
+		return nil
+	})
+}
+
+func (p *printer) outcome(o string) string {
+	switch o {
+	case "ok":
+		return p.paint(green, p.say("ok", "成功"))
+	case "tool_error":
+		return p.paint(yellow, p.say("tool error", "工具报错"))
+	case "failed":
+		return p.paint(red, p.say("failed", "失败"))
+	case "cancelled":
+		return p.paint(dim, p.say("cancelled", "已取消"))
+	}
+	return clean(o)
+}
+
+type tokenCommands struct {
+	Show tokenShow `cmd:"" help:"Print where the administrator's token is." default:"withargs"`
+}
+
+type tokenShow struct {
+	Reveal bool `help:"Print the token itself."`
+}
+
+// Run prints the path of the token, or the token. A hub makes it at its first
+// start, so one is started for that if need be.
+func (c *tokenShow) Run(ctx context.Context, s *session) error {
+	path, err := s.dataDir()
+	if err != nil {
+		return err
+	}
+	file := datadir.Layout(path).AdminToken()
+	token, err := auth.ReadToken(file)
+	if err != nil && s.URL == "" && !exists(file) {
+		if err := s.with(ctx, func(*link) error { return nil }); err != nil {
+			return err
+		}
+		token, err = auth.ReadToken(file)
+	}
+	if err != nil {
+		return err
+	}
+	value := map[string]string{"path": file}
+	switch {
+	case s.JSON && c.Reveal:
+		value["token"] = token
+		return s.out.json(value)
+	case s.JSON:
+		return s.out.json(value)
+	case c.Reveal:
+		s.out.line("%s", token)
+	default:
+		s.out.line("%s", file)
+	}
+	return nil
+}

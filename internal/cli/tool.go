@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+type toolCommands struct {
+	List toolList `cmd:"" help:"List the tools that are offered." default:"withargs"`
+	Show toolShow `cmd:"" help:"Show one tool with its parameters."`
+}
+
+type toolList struct {
+	Server string `help:"Only those of this server." placeholder:"KEY" complete:"server"`
+}
+
+// Run lists the tools.
+func (c *toolList) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		if c.Server != "" {
+			if _, err := h.Server(ctx, c.Server); err != nil {
+				return err // a wrong key is not a server without tools
+			}
+		}
+		list, err := h.Tools(ctx, c.Server)
+		if err == nil && len(list.Tools) == 0 && c.Server != "" && h.own {
+			// Nothing has asked the server yet.
+			if _, err = h.ServerAction(ctx, c.Server, api.ActionRefresh); err == nil {
+				list, err = h.Tools(ctx, c.Server)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(list)
+		}
+		say := s.out.say
+		if len(list.Tools) == 0 {
+			s.out.line("%s", say("No tools. Why a server offers none is shown by: toolcrib server list", "没有工具。原因可见：toolcrib server list"))
+			return nil
+		}
+		rows := make([]row, len(list.Tools))
+		for i, t := range list.Tools {
+			about := t.Description
+			if about == "" {
+				about = t.Title
+			}
+			rows[i] = row{cells: []string{s.out.paint(bold, clean(t.Name)), clean(t.Server), s.mark(t), oneLine(about)}}
+		}
+		s.out.table([]string{say("TOOL", "工具"), say("SERVER", "服务器"), say("KIND", "性质"), say("DESCRIPTION", "说明")}, rows)
+		return nil
+	})
+}
+
+// mark says what calling a tool can do.
+func (s *session) mark(t api.Tool) string {
+	switch {
+	case t.ReadOnly:
+		return s.out.say("reads", "只读")
+	case t.Idempotent:
+		return s.out.say("repeatable", "可重复")
+	}
+	return s.out.say("acts", "操作")
+}
+
+type toolShow struct {
+	Name string `arg:"" help:"Name of the tool." complete:"tool"`
+}
+
+// Run shows one tool. With --json its definition is whole.
+func (c *toolShow) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		t, err := h.tool(ctx, c.Name)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(t)
+		}
+		s.tool(t)
+		return nil
+	})
+}
+
+func (s *session) tool(t api.Tool) {
+	p, say := s.out, s.out.say
+	p.line("%s  %s  %s", p.paint(bold, clean(t.Name)), s.mark(t), oneLine(t.Title))
+	own := t.Tool
+	if own == t.Name {
+		own = ""
+	}
+	p.fields(say("Server", "服务器"), clean(t.Server)+"  "+p.state(t.State), say("Its own name", "原名"), clean(own))
+	if t.Description != "" {
+		p.line("")
+		p.line("%s", clean(strings.TrimSpace(t.Description)))
+	}
+	p.line("")
+	params := parameters(t.Definition)
+	if len(params) == 0 {
+		p.line("%s", say("It takes no parameters.", "无需参数。"))
+		return
+	}
+	rows := make([]row, len(params))
+	sample := "toolcrib call " + clean(t.Name)
+	for i, v := range params {
+		need := ""
+		if v.required {
+			need = say("required", "必填")
+			sample += " " + clean(v.name) + "=..."
+		}
+		about := v.schema.about()
+		if d := v.schema.Description; d != "" {
+			about = strings.TrimPrefix(about+"; "+d, "; ")
+		}
+		rows[i] = row{cells: []string{p.paint(bold, clean(v.name)), v.schema.kind(), need, oneLine(about)}}
+	}
+	p.table([]string{say("PARAMETER", "参数"), say("TYPE", "类型"), say("NEEDED", "必填"), say("DESCRIPTION", "说明")}, rows)
+	p.line("")
+	p.line(say("Call it: %s", "调用：%s"), sample)
+}
+
+// tool tells about one tool. One whose server has never been asked for its
+// tools is asked for now: by its name, the first half of which is the
+// server's key.
+func (h *link) tool(ctx context.Context, name string) (api.Tool, error) {
+	t, err := h.Tool(ctx, name)
+	if !apiclient.IsCode(err, message.ToolUnknown) {
+		return t, err
+	}
+	list, listErr := h.Servers(ctx)
+	if listErr != nil {
+		return t, err
+	}
+	for _, v := range list.Servers {
+		if strings.HasPrefix(name, v.Key+"__") && v.Tools == 0 && v.Enabled {
+			if _, err := h.ServerAction(ctx, v.Key, api.ActionRefresh); err != nil {
+				return t, err
+			}
+			return h.Tool(ctx, name)
+		}
+	}
+	return t, err
+}
+
+// parameter is one parameter of a tool.
+type parameter struct {
+	name     string
+	required bool
+	schema   schema
+}
+
+// parameters are what a tool takes, in the order of its definition. A
+// definition that says it in an unusual way has none that are known.
+func parameters(definition json.RawMessage) []parameter {
+	var tool struct {
+		InputSchema schema `json:"inputSchema"`
+	}
+	if json.Unmarshal(definition, &tool) != nil {
+		return nil
+	}
+	return tool.InputSchema.members()
+}
+
+// member is one member of a JSON object.
+type member struct {
+	name string
+	raw  json.RawMessage
+}
+
+// members are the members of a JSON object in their order; nil if it is none.
+func members(raw json.RawMessage) []member {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if first, err := d.Token(); err != nil || first != json.Delim('{') {
+		return nil
+	}
+	var all []member
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil
+		}
+		m := member{}
+		m.name, _ = name.(string)
+		if err := d.Decode(&m.raw); err != nil {
+			return nil
+		}
+		all = append(all, m)
+	}
+	return all
+}

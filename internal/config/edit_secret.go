@@ -1,0 +1,247 @@
+package config
+
+import (
+	"strings"
+	"unicode"
+
+	"github.com/toolcrib/toolcrib/internal/secret"
+)
+
+// secrecy is how a value of a file is to be treated.
+type secrecy uint8
+
+const (
+	open    secrecy = iota // shown
+	private                // may hold a secret: that part is not shown
+	sealed                 // is one, by its place or name: not shown, and sealed before it is written
+)
+
+// setting is where a value stands, as far as that tells what it is.
+type setting uint8
+
+const (
+	plain    setting = iota
+	inEnv            // an environment variable
+	inHeader         // a header of a request
+	inArgs           // an argument of a command
+	inSecret         // below a name that says that it is a secret
+)
+
+// span is a part of a text, from a byte to before another.
+type span struct{ from, to int }
+
+// judge is the one place where it is decided what may be a secret. name is the
+// value's name; of an argument it is the argument before it. The spans are the
+// parts that are not to be shown, in order. When in doubt, a value is hidden: it
+// comes back by itself, and a secret that was shown does not.
+func judge(in setting, name, value string) (secrecy, []span) {
+	whole := []span{{0, len(value)}}
+	switch {
+	case harmless(value):
+		return open, nil
+	case in == inHeader, in == inSecret, in == inEnv && (secretName(name) || hasPassword(value) || isKey(value)):
+		return sealed, whole
+	case in == inEnv:
+		return private, whole
+	}
+	var spans []span
+	if in == inArgs {
+		spans = argument(name, value)
+	}
+	if spans == nil && isKey(value) {
+		spans = whole
+	}
+	if spans == nil {
+		spans = urls(value)
+	}
+	if spans == nil {
+		return open, nil
+	}
+	return private, spans
+}
+
+// harmless reports whether there is nothing in a value but placeholders: the
+// secrets are elsewhere. A scheme of authorization may stand before them.
+func harmless(value string) bool {
+	for _, scheme := range []string{"Bearer ", "Basic ", "Token "} {
+		value = strings.TrimPrefix(value, scheme)
+	}
+	at := 0
+	for _, p := range secret.Placeholders(value) {
+		// ${NAME:-text} has the text in clear, and what nobody knows may be anything.
+		if p.Start != at || p.Default != "" || p.Kind == secret.Unknown || p.Kind == secret.Unclosed {
+			return false
+		}
+		at = p.End
+	}
+	return at == len(value)
+}
+
+// secretName reports whether a name is one that people give to secrets.
+func secretName(name string) bool {
+	for _, w := range words(name) {
+		switch w {
+		case "key", "keys", "apikey", "apikeys", "accesskey", "authkey", "privatekey", "secretkey", "private",
+			"token", "tokens", "accesstoken", "authtoken", "bearertoken", "refreshtoken",
+			"secret", "secrets", "clientsecret", "appsecret", "pin", "otp",
+			"password", "passwords", "passwd", "pass", "pwd", "passphrase", "passcode",
+			"credential", "credentials", "cred", "creds", "cookie", "cookies", "jwt", "pat", "dsn",
+			"auth", "oauth", "authorization", "authentication", "bearer":
+			return true
+		}
+	}
+	return false
+}
+
+// words are the words of a name in lower case: they are set apart by what is no
+// letter or digit, or by a capital letter.
+func words(name string) []string {
+	var all []string
+	r := []rune(name)
+	start := 0
+	for i := range len(r) + 1 {
+		letter := i < len(r) && (unicode.IsLetter(r[i]) || unicode.IsDigit(r[i]))
+		capital := i > start && letter && unicode.IsUpper(r[i]) &&
+			(!unicode.IsUpper(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1]))
+		if letter && !capital {
+			continue
+		}
+		if i > start {
+			all = append(all, strings.ToLower(string(r[start:i])))
+		}
+		start = i
+		if !letter {
+			start++
+		}
+	}
+	return all
+}
+
+// argument finds the secret in an argument of a command that stands after
+// another.
+func argument(before, value string) []span {
+	from := func(at int) []span {
+		for at < len(value) && value[at] == ' ' {
+			at++
+		}
+		if at == len(value) || harmless(value[at:]) {
+			return []span{} // looked at, and nothing found
+		}
+		return []span{{at, len(value)}}
+	}
+	name, _, set := strings.Cut(value, "=")
+	option := strings.HasPrefix(value, "-")
+	if strings.HasPrefix(before, "-") && !strings.Contains(before, "=") {
+		switch {
+		case before == "-H", before == "--header", before == "--headers":
+			return from(1 + strings.IndexAny(value, ":="))
+		case before == "-e", before == "--env":
+			return from(1 + strings.IndexByte(value, '='))
+		case secretName(before):
+			return from(0)
+		}
+	}
+	switch {
+	case set && !strings.Contains(name, "://") && secretName(name):
+		return from(len(name) + 1)
+	case option && set && (secretName(value) || isKey(value[len(name)+1:])):
+		return from(len(name) + 1)
+	case option, strings.Contains(value, "://"):
+		return nil
+	case secretName(value):
+		return from(0)
+	}
+	return nil
+}
+
+// hasPassword reports whether a value is a URL with a user in it.
+func hasPassword(value string) bool {
+	for _, s := range urls(value) {
+		if s.to < len(value) && value[s.to] == '@' {
+			return true
+		}
+	}
+	return false
+}
+
+// urls finds what may be a secret in the URLs of a value: the user, the query,
+// and a piece of the path that looks like a key.
+func urls(value string) []span {
+	var spans []span
+	hide := func(from, to int) {
+		if from < to && !harmless(value[from:to]) {
+			spans = append(spans, span{from, to})
+		}
+	}
+	for at := 0; ; {
+		n := strings.Index(value[at:], "://")
+		if n < 0 {
+			return spans
+		}
+		at += n + len("://")
+		end := at + until(value[at:], " \t\r\n\"'<>|`")
+		host := at + until(value[at:end], "/?#\\")
+		hide(at, max(at, at+strings.LastIndexByte(value[at:host], '@')))
+		path := host + until(value[host:end], "?#")
+		for from := host; from < path; {
+			to := from + until(value[from:path], "/")
+			if isKey(value[from:to]) {
+				hide(from, to)
+			}
+			from = to + 1
+		}
+		if path < end && !openQuery(value[path+1:end]) {
+			hide(path+1, end)
+		}
+		at = end
+	}
+}
+
+// openQuery reports whether all values of a query are placeholders.
+func openQuery(query string) bool {
+	for pair := range strings.SplitSeq(query, "&") {
+		_, value, named := strings.Cut(pair, "=")
+		if !named || !harmless(value) {
+			return false
+		}
+	}
+	return true
+}
+
+// until is the index of the first of some characters, or the length.
+func until(s, chars string) int {
+	if at := strings.IndexAny(s, chars); at >= 0 {
+		return at
+	}
+	return len(s)
+}
+
+// isKey reports whether a value looks like a key that a service has given out:
+// it begins as such keys do, or is long and made of letters and digits without
+// sense.
+func isKey(value string) bool {
+	const short, long = 12, 20
+	if len(value) < short {
+		return false
+	}
+	for _, prefix := range []string{
+		"sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "eyJ",
+		"AKIA", "AIza", "hf_", "npm_", "ntn_", "secret_", "Bearer ", "Basic ",
+	} {
+		if strings.HasPrefix(value, prefix) {
+			return true
+		}
+	}
+	letters, digits := 0, 0
+	for _, c := range []byte(value) {
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z':
+			letters++
+		case '0' <= c && c <= '9':
+			digits++
+		case strings.IndexByte("-_+=~", c) < 0:
+			return false
+		}
+	}
+	return len(value) >= long && letters >= 2 && digits >= 2
+}

@@ -1,0 +1,124 @@
+package importer
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// Found is the servers of another program's file.
+type Found struct {
+	Form     string           // what kind of file it is, see [config.Form]
+	Warnings []config.Warning // in the order of the file
+
+	// Holds reports whether the sealed store has this value under this name.
+	// With it, a server whose secrets were sealed when it was taken over is
+	// known again; it may be nil.
+	Holds func(name, value string) bool
+
+	servers []hub.Server // in the order of the file
+}
+
+// Read reads another program's file, in any form that the configuration may
+// have. path names it in warnings; if it is absolute, what the file has
+// relative to its own place becomes absolute, since the servers are to be
+// written into another file. builtins are the keys of the built-in servers.
+//
+// The error is [config.Problems]. A file without servers is none.
+func Read(path string, text []byte, builtins []string) (*Found, error) {
+	c, warnings, err := config.Parse(path, text, builtins)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := config.Keys(text)
+	if err != nil {
+		return nil, err
+	}
+	f := &Found{Form: string(c.Form), Warnings: warnings}
+	for _, key := range keys {
+		// A server that the reader has left out has a warning.
+		if i := slices.IndexFunc(c.Servers, func(s hub.Server) bool { return s.Key == key }); i >= 0 {
+			f.servers = append(f.servers, config.Relocate(c.Servers[i], path))
+		}
+	}
+	return f, nil
+}
+
+// Keys are the keys of the servers, in the order of the file.
+func (f *Found) Keys() []string {
+	keys := make([]string, len(f.servers))
+	for i, s := range f.servers {
+		keys[i] = s.Key
+	}
+	return keys
+}
+
+// Entry returns a server as an entry for our configuration file; see
+// [config.Render].
+func (f *Found) Entry(key string) ([]byte, bool) {
+	for _, s := range f.servers {
+		if s.Key == key {
+			return config.Render(s), true
+		}
+	}
+	return nil, false
+}
+
+// Select leaves only the servers with the keys; without keys, all. The error
+// is a [message.ImportKeyUnknown], and nothing is changed.
+func (f *Found) Select(keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	for _, key := range keys {
+		if _, ok := f.Entry(key); !ok {
+			return hub.E(message.ImportKeyUnknown, nil, "server", message.Quote(key), "known", message.Quote(strings.Join(f.Keys(), ", ")))
+		}
+	}
+	f.servers = slices.DeleteFunc(f.servers, func(s hub.Server) bool { return !slices.Contains(keys, s.Key) })
+	return nil
+}
+
+// Plan says of each server that was found what taking it over means for the
+// current configuration: it is new; it is there just so, whether it is enabled
+// or not; or another definition has its key. A built-in server whose settings
+// nobody has changed is no definition. Each list is in the order of the file.
+func Plan(found *Found, current *config.Config) (added, same, clashing []string) {
+	for _, s := range found.servers {
+		i := slices.IndexFunc(current.Servers, func(c hub.Server) bool { return c.Key == s.Key })
+		switch {
+		case i < 0:
+			added = append(added, s.Key)
+		case found.isSame(s, current.Servers[i]):
+			same = append(same, s.Key)
+		case current.Servers[i].Kind == hub.KindBuiltin && string(config.Render(current.Servers[i])) == "{}":
+			added = append(added, s.Key)
+		default:
+			clashing = append(clashing, s.Key)
+		}
+	}
+	return added, same, clashing
+}
+
+// isSame reports whether two definitions say the same, also if the values of
+// the second have been sealed.
+func (f *Found) isSame(s, current hub.Server) bool {
+	s.Enabled, current.Enabled = true, true
+	is, want := config.Render(current), config.Render(s)
+	if bytes.Equal(is, want) {
+		return true
+	}
+	if f.Holds == nil {
+		return false
+	}
+	held := true
+	sealed, err := config.Seal(want, s.Key, func(name, value string) error {
+		held = held && f.Holds(name, value)
+		return nil
+	})
+	return err == nil && held && bytes.Equal(is, sealed)
+}

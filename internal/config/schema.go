@@ -1,0 +1,103 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// Schema is the JSON Schema (2020-12) of a configuration file of ours,
+// [FormToolcrib], indented. The members of a server stand in the order in
+// which they are best explained, each with a description in Markdown; those
+// that only other programs' files have are marked as deprecated. The schema is
+// as wide as the reader: what the reader only warns about is allowed.
+func Schema() []byte {
+	server := &jsonschema.Schema{
+		Type:        "object",
+		Description: "One MCP server. It needs `command` or `url`, unless it only changes the settings of a built-in server.",
+		Properties:  make(map[string]*jsonschema.Schema),
+	}
+	for _, t := range serverTerms() {
+		t.schema.Description = t.doc
+		server.Properties[t.name] = t.schema
+		server.PropertyOrder = append(server.PropertyOrder, t.name)
+	}
+	root := &jsonschema.Schema{
+		Schema: "https://json-schema.org/draft/2020-12/schema",
+		Title:  "Toolcrib configuration",
+		Description: "JSON with comments and trailing commas. Texts that say how a server is reached may hold placeholders: " +
+			"${env:NAME}, ${file:PATH}, ${secret:NAME}, ${input:ID}, ${workspaceFolder}, ${userHome}; $${ stands for ${ itself.",
+		Type: "object",
+		Properties: map[string]*jsonschema.Schema{
+			"$schema": {Type: "string", Description: "For editors."},
+			"mcpServers": {
+				Type:                 "object",
+				Description:          "The MCP servers. A key is the first half of the server's tools' names; that of a built-in server changes its settings, or replaces it if the entry has `command` or `url`.",
+				PropertyNames:        &jsonschema.Schema{MinLength: new(1), MaxLength: new(maxKey)},
+				AdditionalProperties: &jsonschema.Schema{Ref: "#/$defs/server"},
+			},
+		},
+		PropertyOrder: []string{"$schema", "mcpServers"},
+		Defs:          map[string]*jsonschema.Schema{"server": server},
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(root); err != nil {
+		panic(fmt.Sprintf("the schema of the configuration: %v", err)) // it is made of constants
+	}
+	return b.Bytes()
+}
+
+func textSchema() *jsonschema.Schema { return &jsonschema.Schema{Type: "string"} }
+
+func listSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "array", Items: textSchema()}
+}
+
+func mapSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"string", "number", "boolean", "null"}}}
+}
+
+func truthSchema(byDefault string) *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Type: "boolean"}, byDefault)
+}
+
+func enumSchema(values ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, v := range values {
+		s.Enum = append(s.Enum, v)
+	}
+	return s
+}
+
+func timeoutSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Types: []string{"integer", "string"}, Examples: []any{"90s", 30000}}, `"30s"`)
+}
+
+func prioritySchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "integer", Minimum: new(float64(-maxPriority)), Maximum: new(float64(maxPriority))}
+}
+
+func overridesSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{
+		Type: "object",
+		AdditionalProperties: &jsonschema.Schema{
+			Type: "object",
+			Properties: map[string]*jsonschema.Schema{
+				"name":        {Type: "string", Pattern: "^[a-zA-Z0-9_-]{1,64}$", Description: "The name that callers see, without `server__`."},
+				"description": {Type: "string", Description: "The description that callers see. An empty one is none."},
+				"enabled":     withDefault(&jsonschema.Schema{Type: "boolean", Description: "false: the tool is not offered."}, "true"),
+			},
+			PropertyOrder: []string{"name", "description", "enabled"},
+		},
+	}
+}
+
+func withDefault(s *jsonschema.Schema, value string) *jsonschema.Schema {
+	s.Default = json.RawMessage(value)
+	return s
+}

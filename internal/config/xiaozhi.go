@@ -1,0 +1,155 @@
+package config
+
+import (
+	"slices"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// toolSwitch is what xiaozhi.config.json says about one tool in
+// "mcpServerConfig".
+type toolSwitch struct {
+	server, tool string
+	at           int // offset of the server's name
+	off          bool
+	description  string
+}
+
+// xiaozhi reads a member that only xiaozhi.config.json has. It reports whether
+// m is one.
+func (r *reader) xiaozhi(m member) bool {
+	if isNull(m.value) {
+		return slices.Contains(xiaozhiMembers(), m.name)
+	}
+	switch m.name {
+	case "mcpEndpoint":
+		r.endpoint(m)
+	case "mcpServerConfig":
+		r.serverConfig(m)
+	case "mcpServiceManager":
+		r.serviceManager(m)
+	case "customMCP":
+		tools := find(m.value, "tools")
+		if tools == nil {
+			return true
+		}
+		if list, ok := tools.Value.(*hujson.Array); !ok || len(list.Elements) > 0 {
+			r.warn(m.at, `the tools of "customMCP" are not served by this version`)
+		}
+	default: // settings of that program
+		return slices.Contains(xiaozhiMembers(), m.name)
+	}
+	return true
+}
+
+// xiaozhiMembers are the members of xiaozhi.config.json besides "mcpServers".
+func xiaozhiMembers() []string {
+	return []string{
+		"mcpEndpoint", "mcpServerConfig", "mcpServiceManager", "customMCP", "connection", "modelscope", "platforms",
+		"asr", "tts", "llm", "toolCallLog", "toolGroups", "webUI",
+	}
+}
+
+// endpoint reads "mcpEndpoint", a string or an array of them. An empty one
+// says that there is none. Endpoints hold tokens, and stand in no text.
+func (r *reader) endpoint(m member) {
+	values := []hujson.Value{m.value}
+	if arr, ok := m.value.Value.(*hujson.Array); ok {
+		values = arr.Elements
+	}
+	for _, v := range values {
+		lit, ok := v.Value.(hujson.Literal)
+		if !ok || lit.Kind() != '"' {
+			r.problem(v.StartOffset, `"mcpEndpoint" must be a string or an array of strings, but has %s`, kindOf(v))
+			continue
+		}
+		if url := lit.String(); url != "" && !slices.Contains(r.endpoints, url) {
+			r.endpoints = append(r.endpoints, url)
+		}
+	}
+	if len(r.endpoints) > 0 {
+		r.warn(m.at, `this version does not connect to "mcpEndpoint" yet`)
+	}
+}
+
+// serviceManager reads "mcpServiceManager", of which only the time limit of
+// calls has a meaning here.
+func (r *reader) serviceManager(m member) {
+	members, _ := r.object(m.value, `"mcpServiceManager"`)
+	for _, m := range members {
+		if m.name != "serviceTimeout" || isNull(m.value) {
+			continue
+		}
+		if limit := r.duration(m, `"mcpServiceManager": `, r.unit); limit > 0 {
+			r.timeout = limit
+		}
+	}
+}
+
+// serverConfig reads "mcpServerConfig", which that program writes: for each
+// tool of each server whether it is offered and what is said of it.
+func (r *reader) serverConfig(m member) {
+	servers, _ := r.object(m.value, `"mcpServerConfig"`)
+	for _, server := range servers {
+		where := `"mcpServerConfig": server ` + quoted(server.name)
+		if _, ok := r.object(server.value, where); !ok {
+			continue
+		}
+		list := find(server.value, "tools")
+		if list == nil || isNull(*list) {
+			continue
+		}
+		tools, _ := r.object(*list, where+`: "tools"`)
+		for _, tool := range tools {
+			r.toolSwitch(server, tool, where+": tool "+quoted(tool.name))
+		}
+	}
+}
+
+func (r *reader) toolSwitch(server, tool member, where string) {
+	s := toolSwitch{server: server.name, tool: tool.name, at: server.at}
+	members, _ := r.object(tool.value, where)
+	for _, m := range members {
+		switch lit, _ := m.value.Value.(hujson.Literal); {
+		case isNull(m.value):
+		case m.name == "enable":
+			if on := r.truth(m, where+": "); on != nil {
+				s.off = !*on
+			}
+		case m.name == "description" && m.value.Value.Kind() == '"':
+			s.description = lit.String()
+		}
+	}
+	r.switches = append(r.switches, s)
+}
+
+// flip applies "mcpServerConfig" to the servers.
+func (r *reader) flip(servers []hub.Server) {
+	told := ""
+	for _, s := range r.switches {
+		i := slices.IndexFunc(servers, func(server hub.Server) bool { return server.Key == s.server })
+		if i < 0 {
+			if s.server != told {
+				told = s.server
+				r.warn(s.at, `"mcpServerConfig" has settings for %s, which is no server here`, quoted(s.server))
+			}
+			continue
+		}
+		rules := &servers[i].Rules
+		if s.off && !slices.Contains(rules.Deny, s.tool) {
+			rules.Deny = append(rules.Deny, s.tool)
+		}
+		if s.description == "" {
+			continue
+		}
+		if rules.Override == nil {
+			rules.Override = make(map[string]hub.ToolOverride)
+		}
+		if o := rules.Override[s.tool]; o.Description == "" {
+			o.Description = s.description
+			rules.Override[s.tool] = o
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package datadir
+
+import "path/filepath"
+
+// Layout is the absolute path of a data directory, and knows where each file
+// in it lies. That a path is returned does not mean that the file is there.
+type Layout string
+
+// Path is the absolute path of the directory.
+func (l Layout) Path() string { return string(l) }
+
+// Index is the file in which the catalog keeps what servers offer.
+func (l Layout) Index() string { return l.join("index.json") }
+
+// AdminToken is the file with the administrator's token.
+func (l Layout) AdminToken() string { return l.join("admin.token") }
+
+// CallerToken is the file with the callers' token.
+func (l Layout) CallerToken() string { return l.join("caller.token") }
+
+// SealKey is the file with the key of the sealed values. Its directory is
+// there, for the owner only, once the data directory has been opened.
+func (l Layout) SealKey() string { return l.join("keys", "age.key") }
+
+// Secrets is the file with the sealed values.
+func (l Layout) Secrets() string { return l.join("secrets.json") }
+
+// Calls is the file with the recent calls, one JSON object a line.
+func (l Layout) Calls() string { return l.join("calls.jsonl") }
+
+// HubFile is the file that says how to reach the hub that holds the directory.
+func (l Layout) HubFile() string { return l.join("hub.json") }
+
+func (l Layout) lockFile() string    { return l.join("lock") }
+func (l Layout) versionFile() string { return l.join("version") }
+
+func (l Layout) join(name ...string) string {
+	return filepath.Join(append([]string{string(l)}, name...)...)
+}

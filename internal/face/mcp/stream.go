@@ -1,0 +1,387 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/toolcrib/toolcrib/internal/gateway"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Limits of one stream.
+const (
+	maxCalls     = 64 // under way at the same time; then nothing more is read
+	maxListening = 16 // subscriptions, which last as long as the stream
+)
+
+// sender is the way of messages to the client of a stream. They go out whole,
+// in the order of the calls. A client that does not take one within the write
+// limit is given up: that call and all later ones return an error.
+type sender interface {
+	Send(raw []byte, edits ...wire.Edit) error
+}
+
+// stream is one conversation over a duplex stream of messages: that of a
+// legacy session, if the client opens one, and of any number of modern
+// requests, which need none.
+//
+// Messages are taken in the order in which they come. Calls run beside each
+// other; everything else is answered before the next message is taken, so that
+// a log level, say, holds for the calls behind it. Each answer is sent by the
+// goroutine that has sent the notifications of its request (design D3).
+type stream struct {
+	door *Door
+	id   string // of HTTP with SSE; "" for others
+	from hub.Principal
+	out  sender
+
+	ctx    context.Context // ends with the stream
+	cancel context.CancelCauseFunc
+	calls  chan struct{}  // holds one for each call under way
+	work   sync.WaitGroup // of requests and batches, and of the announcer
+
+	mu        sync.Mutex
+	session   *gateway.Session // nil if none is open
+	exit      func()           // ends the session's being in use
+	running   map[string]*task // by gateway.RequestKey
+	batches   int              // so far
+	listening int
+	leaving   bool          // nothing new is begun
+	quiet     chan struct{} // closed when nothing is under way and nothing will be
+}
+
+// task is a request or batch under way.
+type task struct {
+	key    string
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	listen bool
+	call   bool // it holds a place in calls
+}
+
+// Causes for which a request ends.
+var (
+	errCancelled = errors.New("cancelled by the client")
+	errLeaving   = errors.New("the stream is about to end")
+	errEnded     = errors.New("the stream has ended")
+)
+
+// newStream returns a conversation with a client, for as long as ctx lasts. It
+// ends by end. id is its name in URLs, "" for none; out is not used before the
+// first message is taken.
+func (d *Door) newStream(ctx context.Context, from hub.Principal, id string, out sender) (*stream, *hub.Error) {
+	s := &stream{
+		door: d, id: id, from: from, out: out, calls: make(chan struct{}, maxCalls),
+		running: make(map[string]*task), quiet: make(chan struct{}),
+	}
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
+	if e := d.enter(s); e != nil {
+		s.cancel(nil)
+		return nil, e
+	}
+	return s, nil
+}
+
+// end ends the stream, its session and what is under way in it. It returns
+// when that has ended.
+func (s *stream) end() {
+	s.leave()
+	s.cancel(errEnded)
+	s.work.Wait()
+	s.adopt(nil)
+	s.door.leave(s)
+}
+
+// leave has the stream begin nothing new. Calls under way go on, and quiet is
+// closed when they have been answered; subscriptions are answered now.
+func (s *stream) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.leaving {
+		return
+	}
+	s.leaving = true
+	for _, t := range s.running {
+		if t.listen {
+			t.cancel(errLeaving)
+		}
+	}
+	if len(s.running) == 0 {
+		close(s.quiet)
+	}
+}
+
+// take takes one message from the client. It returns when the next one may be
+// taken, which is not before ctx or the stream has ended if there are too many
+// calls under way. The bytes are the stream's from then on.
+func (s *stream) take(ctx context.Context, raw []byte) {
+	if firstByte(raw) == '[' {
+		s.batch(ctx, raw)
+		return
+	}
+	m, err := wire.Scan(raw, s.door.limits)
+	if err != nil {
+		s.refuse(protocol.Legacy, m.ID.Of(raw), scanFault(err))
+		return
+	}
+	switch m.Kind {
+	case wire.Request:
+		s.request(ctx, &m)
+	case wire.Notification:
+		s.notification(&m)
+	case wire.Response, wire.Failure: // nobody was asked
+	}
+}
+
+func (s *stream) notification(m *wire.Message) {
+	if m.MethodName() == protocol.NotificationCancelled {
+		if id := m.Member("requestId"); id.Exists() {
+			s.cancelTask(gateway.RequestKey(id.Of(m.Raw)))
+		}
+	} else if session := s.current(); session != nil {
+		s.door.gateway.Notification(session.Caller(), m)
+	}
+}
+
+// request answers a request, or has it answered.
+func (s *stream) request(ctx context.Context, m *wire.Message) {
+	conv, e := s.conversation(m)
+	if e != nil {
+		s.refuse(conv.era, m.ID.Of(m.Raw), e)
+		return
+	}
+	t := &task{key: gateway.RequestKey(m.ID.Of(m.Raw)), listen: listens(conv.era, m), call: calls(conv.era, m)}
+	if t.call && !s.place(ctx) {
+		return
+	}
+	if e := s.begin(t); e != nil {
+		s.refuse(conv.era, m.ID.Of(m.Raw), e)
+		return
+	}
+	if t.call || t.listen {
+		go s.answer(t, conv, m)
+	} else {
+		s.answer(t, conv, m)
+	}
+}
+
+// calls reports whether a request reaches a server, and so may take long.
+func calls(era protocol.Era, m *wire.Message) bool {
+	method, _ := protocol.LookupMethod(m.MethodName(), era)
+	return method.Stage == protocol.StageCall
+}
+
+// conversation finds out in which era a request on the stream is made. There
+// are no headers: what a request says of itself is all there is.
+func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
+	if said := readMeta(m); said.version.Exists() {
+		version, e := said.revision(m)
+		if e != nil {
+			return conversation{era: protocol.Modern}, e
+		}
+		caller, e := said.caller(m, version, s.from)
+		return conversation{era: protocol.Modern, caller: caller}, e
+	}
+	if opens(m) {
+		return conversation{era: protocol.Legacy, opening: true}, nil
+	}
+	session := s.current()
+	if session == nil {
+		return conversation{era: protocol.Legacy}, hub.E(message.NotInitialized, nil)
+	}
+	return conversation{era: protocol.Legacy, caller: session.Caller()}, nil
+}
+
+// answer sends the answer to a request that was begun. The client gets none to
+// one that it has cancelled (2025-11-25, "Cancellation").
+func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
+	defer s.finish(t)
+	if conv.opening {
+		s.open(m)
+		return
+	}
+	a := s.door.answer(t.ctx, conv.caller, m, s)
+	if !errors.Is(context.Cause(t.ctx), errCancelled) {
+		s.send(a)
+	}
+	if a.Own {
+		transport.Recycle(a.Raw)
+	}
+}
+
+// open opens a legacy session, in the place of the one before: a client that
+// begins anew does not wait any more for what it has asked.
+func (s *stream) open(m *wire.Message) {
+	session, a := s.door.gateway.Initialize(s.from, m)
+	if session == nil {
+		s.send(a)
+		return
+	}
+	s.adopt(session)
+	s.send(a)
+	s.work.Go(func() { s.door.gateway.Stream(s.ctx, session, s) })
+}
+
+// adopt makes a session that of the stream and ends the one before; nil for
+// none.
+func (s *stream) adopt(session *gateway.Session) {
+	exit := func() {}
+	if session != nil {
+		exit = session.Enter()
+	}
+	s.mu.Lock()
+	before, left := s.session, s.exit
+	s.session, s.exit = session, exit
+	s.mu.Unlock()
+	if before != nil {
+		left()
+		s.door.gateway.End(before)
+	}
+}
+
+// current is the session that is open, or nil.
+func (s *stream) current() *gateway.Session {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session
+}
+
+// batch has a batch answered. It counts as one call, whatever is in it.
+func (s *stream) batch(ctx context.Context, raw []byte) {
+	session := s.current()
+	var none *hub.Error
+	if session == nil {
+		none = hub.E(message.NotInitialized, nil)
+	}
+	parts, e := s.door.split(raw, session, none)
+	if e != nil {
+		s.refuse(protocol.Legacy, nil, e)
+		return
+	}
+	if !s.place(ctx) {
+		return
+	}
+	t := &task{call: true} // its key is no JSON, and so not that of a request
+	if e := s.begin(t); e != nil {
+		s.refuse(protocol.Legacy, nil, e)
+		return
+	}
+	go func() {
+		defer s.finish(t)
+		caller := session.Caller()
+		answers := s.door.together(parts, s.notification, func(m *wire.Message) []byte { return s.part(caller, m) })
+		if answers != nil {
+			s.send(gateway.Answer{Raw: answers})
+		}
+	}()
+}
+
+// part returns the answer to one request of a batch, nil if it was cancelled.
+func (s *stream) part(caller *gateway.Caller, m *wire.Message) []byte {
+	t := &task{key: gateway.RequestKey(m.ID.Of(m.Raw))}
+	if e := s.begin(t); e != nil {
+		return gateway.Fault(caller.Era, m.ID.Of(m.Raw), e).Raw
+	}
+	defer s.finish(t)
+	a := s.door.gateway.Request(t.ctx, caller, m, s)
+	if errors.Is(context.Cause(t.ctx), errCancelled) {
+		return nil
+	}
+	return wire.Splice(a.Raw, a.Edits...)
+}
+
+// place waits for a place among the calls under way. It reports false if ctx
+// or the stream ended first.
+func (s *stream) place(ctx context.Context) bool {
+	select {
+	case s.calls <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-s.ctx.Done():
+	}
+	return false
+}
+
+// begin enters a task; finish is to be called if it returns nil. Otherwise the
+// task's place is given back.
+func (s *stream) begin(t *task) *hub.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.admit(t); e != nil {
+		if t.call {
+			<-s.calls
+		}
+		return e
+	}
+	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
+	s.running[t.key] = t
+	if t.listen {
+		s.listening++
+	}
+	s.work.Add(1)
+	return nil
+}
+
+// admit says why a task may not begin. mu is held.
+func (s *stream) admit(t *task) *hub.Error {
+	if t.key == "" {
+		s.batches++
+		t.key = "batch " + strconv.Itoa(s.batches)
+	}
+	switch {
+	case s.leaving:
+		return hub.E(message.ShuttingDown, nil)
+	case s.running[t.key] != nil:
+		return hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+	case t.listen && s.listening == maxListening:
+		return hub.E(message.ParamsInvalid, nil, "detail", strconv.Itoa(maxListening)+" subscriptions are open on this stream")
+	}
+	return nil
+}
+
+// finish takes a task out again, once its answer was sent.
+func (s *stream) finish(t *task) {
+	t.cancel(nil)
+	s.mu.Lock()
+	delete(s.running, t.key)
+	if t.listen {
+		s.listening--
+	}
+	if s.leaving && len(s.running) == 0 {
+		close(s.quiet)
+	}
+	s.mu.Unlock()
+	if t.call {
+		<-s.calls
+	}
+	s.work.Done()
+}
+
+// cancelTask ends the request with the key, if it is under way.
+func (s *stream) cancelTask(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.running[key]; t != nil {
+		t.cancel(errCancelled)
+	}
+}
+
+// refuse answers a message with an error.
+func (s *stream) refuse(era protocol.Era, id []byte, e *hub.Error) {
+	s.send(gateway.Fault(era, id, e))
+}
+
+func (s *stream) send(a gateway.Answer) {
+	if err := s.out.Send(a.Raw, a.Edits...); err != nil {
+		s.cancel(err)
+	}
+}
+
+// Notify sends a message that is no answer.
+func (s *stream) Notify(raw []byte) { s.send(gateway.Answer{Raw: raw}) }

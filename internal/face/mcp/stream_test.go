@@ -1,0 +1,424 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// The official client works over both kinds of stream, in either era.
+func TestClients(t *testing.T) {
+	h := open(t)
+	client := &http.Client{Transport: &http.Transport{}}
+	t.Cleanup(client.CloseIdleConnections)
+	for _, tt := range []struct {
+		name, version string
+		transport     func() sdk.Transport
+	}{
+		{"websocket, legacy", "2025-11-25", func() sdk.Transport { return wsTransport{h.ws("")} }},
+		{"websocket, modern", "2026-07-28", func() sdk.Transport { return wsTransport{h.ws("")} }},
+		{"sse, 2024-11-05", "2024-11-05", func() sdk.Transport {
+			return &sdk.SSEClientTransport{Endpoint: h.URL + "/sse", HTTPClient: client}
+		}},
+		{"sse, modern", "2026-07-28", func() sdk.Transport {
+			return &sdk.SSEClientTransport{Endpoint: h.URL + "/sse", HTTPClient: client}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), limit)
+			defer cancel()
+			changed := make(chan struct{}, 8)
+			c := sdk.NewClient(&sdk.Implementation{Name: "c", Version: "1"}, &sdk.ClientOptions{
+				ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { changed <- struct{}{} },
+			})
+			session, err := c.Connect(ctx, tt.transport(), &sdk.ClientSessionOptions{ProtocolVersion: tt.version})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tools, err := session.ListTools(ctx, nil)
+			if err != nil || len(tools.Tools) < 2 {
+				t.Fatalf("the tools are %v, %v", tools, err)
+			}
+			res, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "calculator__calculator", Arguments: map[string]any{"expression": "6*7"}})
+			if err != nil || !strings.Contains(fmt.Sprint(res.Content[0].(*sdk.TextContent).Text), "42") {
+				t.Errorf("the call: %+v, %v", res, err)
+			}
+			if _, err := session.CallTool(ctx, &sdk.CallToolParams{Name: "nobody__x"}); err == nil {
+				t.Error("a tool that is not there was called")
+			}
+			h.catalog.Replace(h.lab, hub.Offer{Tools: []hub.Tool{{Name: tt.name, Raw: []byte(`{"name":"n","inputSchema":{"type":"object"}}`)}}})
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				t.Error("the client was not told of changed tools")
+			}
+			if err := session.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// 32 calls at a time on one stream, with a thousand notifications of progress:
+// each caller's come in order, and none behind its response.
+func TestOrder(t *testing.T) {
+	h := open(t)
+	const callers, rounds, steps = 32, 4, 8
+	s := h.dial(t, "").greet()
+	calls := callers * rounds
+	go func() {
+		for i := range calls {
+			s.send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"lab__steps","arguments":{"steps":%d},"_meta":{"progressToken":%d}}}`, i, steps, i)
+		}
+	}()
+	seen, answered := make([]int, calls), 0
+	for answered < calls {
+		var m struct {
+			ID     *int            `json:"id"`
+			Result json.RawMessage `json:"result"`
+			Params struct {
+				Token    int `json:"progressToken"`
+				Progress int `json:"progress"`
+			} `json:"params"`
+		}
+		raw := s.next()
+		if err := json.Unmarshal([]byte(raw), &m); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case m.ID == nil:
+			if seen[m.Params.Token]++; seen[m.Params.Token] != m.Params.Progress {
+				t.Fatalf("notification %d of call %d is %s", seen[m.Params.Token], m.Params.Token, raw)
+			}
+		case m.Result == nil:
+			t.Fatalf("got %s", raw)
+		default:
+			if seen[*m.ID] != steps {
+				t.Fatalf("the response of call %d came after %d notifications", *m.ID, seen[*m.ID])
+			}
+			answered++
+		}
+	}
+}
+
+// A request that the client cancels, however it writes the id, gets no answer
+// and ends at the server; others go on. A stream that ends ends them all.
+func TestCancel(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "").greet()
+	for _, id := range []string{`"x"`, `1`, `"1"`} {
+		s.send(hold, id)
+		<-h.began
+	}
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\u0078"}}`)
+	if err := <-h.ended; err == nil {
+		t.Error("the cancelled call was not cancelled at its server")
+	}
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+	s.send(ping, `"p"`)
+	s.want(fmt.Sprintf(pong, `"p"`))
+
+	// A modern call has no session, and is cancelled all the same.
+	s.send(`{"jsonrpc":"2.0","id":"m","method":"tools/call","params":{"name":"lab__hold","arguments":{},%s}}`, modern)
+	<-h.began
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"m"}}`)
+	<-h.ended
+
+	other := h.dial(t, "").greet()
+	other.send(hold, `1`)
+	<-h.began
+	s.conn.CloseNow()
+	for range 2 {
+		if err := <-h.ended; err == nil {
+			t.Error("a call outlived its stream")
+		}
+	}
+	close(h.release)
+	if got := other.next(); !strings.Contains(got, `"id":1,"result"`) {
+		t.Errorf("a call on another stream: %s", got)
+	}
+}
+
+// What is wrong with a message is answered as over HTTP, and the stream goes
+// on.
+func TestHostile(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "")
+	for _, tt := range []struct{ raw, id, code string }{
+		{`{`, `null`, "message_malformed"},
+		{``, `null`, "message_malformed"},
+		{`null`, `null`, "message_invalid"},
+		{`{"jsonrpc":"2.0","method":"ping"} {}`, `null`, "message_malformed"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","id":2}`, `null`, "message_invalid"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":{"b":1,"\u0062":2}}}`, `1`, "message_invalid"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, `1`, "message_invalid"},
+		{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", `1`, "message_malformed"},
+		{`{"jsonrpc":"1.0","id":1,"method":"ping"}`, `1`, "message_invalid"},
+		{fmt.Sprintf(ping, `1`), `1`, "not_initialized"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `1`, "not_initialized"},
+		{`[` + fmt.Sprintf(ping, `1`) + `]`, `null`, "not_initialized"},
+		{`[]`, `null`, "message_invalid"},
+		{`[1`, `null`, "message_malformed"},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, `1`, "params_invalid"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2099-01-01"}}}`, `1`, "version_unsupported"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"}}}`, `1`, "version_unsupported"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":7}}}`, `1`, "meta_missing"},
+		{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, `1`, "meta_missing"},
+		{`{"jsonrpc":"2.0","id":1,"method":"ping","params":{` + modern + `}}`, `1`, "method_unknown"},
+		{`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{` + modern + `}}`, `1`, "params_invalid"},
+	} {
+		if got := s.ask("%s", tt.raw); code(got) != tt.code || !strings.Contains(got, `"id":`+tt.id+`,`) {
+			t.Errorf("%.200s\nis answered with %s\nwant %s for the id %s", tt.raw, got, tt.code, tt.id)
+		}
+	}
+	for _, silent := range []string{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}`,
+		`{"jsonrpc":"2.0","method":"no/such"}`, `{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{"a":[1]}}}`,
+	} {
+		s.send("%s", silent)
+	}
+	s.greet()
+	if got := s.ask(`[`+ping+`]`, `1`); code(got) != "batch_refused" {
+		t.Errorf("a batch is answered with %s", got)
+	}
+}
+
+// A message that is too large is answered, and the stream goes on.
+func TestTooLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("NOT RUN under -short: this test sends 64 MiB")
+	}
+	h := open(t)
+	s := h.dial(t, "")
+	if got := s.ask("%s", strings.Repeat(" ", 64<<20+1)); code(got) != "message_too_big" {
+		t.Errorf("got %s", got)
+	}
+	s.greet()
+}
+
+// The first revisions have batches; each request in one can be cancelled.
+func TestBatch(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "")
+	s.ask("%s", strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+	s.send(`[`+hold+`,`+ping+`,{"jsonrpc":"2.0"},`+initialized+`]`, `7`, `"p"`)
+	<-h.began
+	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	if got := s.next(); !strings.HasPrefix(got, `[`+fmt.Sprintf(pong, `"p"`)+`,{"jsonrpc":"2.0","id":null,"error":`) || strings.Contains(got, `7`) {
+		t.Errorf("the batch is answered with %s", got)
+	}
+	s.send(`[` + initialized + `]`)
+	s.send(ping, `1`)
+	s.want(fmt.Sprintf(pong, `1`))
+}
+
+// Requests with the same id are told apart by refusing the second one; a new
+// initialize begins anew.
+func TestSameID(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "").greet()
+	s.send(hold, `"x"`)
+	<-h.began
+	if got := s.ask(hold, `"\u0078"`); code(got) != "params_invalid" {
+		t.Errorf("the second request is answered with %s", got)
+	}
+	s.send(initialize)
+	answers := s.next() + s.next()
+	if !strings.Contains(answers, `"code":"cancelled"`) || !strings.Contains(answers, `"id":"i","result"`) {
+		t.Errorf("got %s", answers)
+	}
+	<-h.ended
+	s.greet()
+}
+
+// Subscriptions on a stream: they are told apart by their tags, end by
+// cancelling without an answer, and are bounded.
+func TestListen(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "")
+	const listen = `{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},%s}}`
+	for i := range 16 {
+		if got := s.ask(listen, i, modern); !strings.Contains(got, "acknowledged") || !strings.Contains(got, fmt.Sprintf(`subscriptionId":%d`, i)) {
+			t.Fatalf("subscription %d: %s", i, got)
+		}
+	}
+	if got := s.ask(listen, 16, modern); code(got) != "params_invalid" {
+		t.Errorf("one more is answered with %s", got)
+	}
+	for i := range 15 {
+		s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)
+	}
+	// Each ends in a goroutine of its own. One more is taken when one has.
+	for code(s.ask(listen, 99, modern)) == "params_invalid" {
+	}
+	heard := map[string]bool{}
+	h.catalog.Replace(h.lab, hub.Offer{Tools: []hub.Tool{{Name: "n", Raw: []byte(`{"name":"n","inputSchema":{"type":"object"}}`)}}})
+	for !heard[`15`] || !heard[`99`] {
+		got := s.next()
+		for _, id := range []string{`15`, `99`} {
+			heard[id] = heard[id] || strings.Contains(got, `"method":"notifications/tools/list_changed"`) && strings.Contains(got, `subscriptionId":`+id)
+		}
+	}
+	go h.door.Close(t.Context())
+	ends := s.next() + s.next()
+	for _, id := range []string{`15`, `99`} {
+		if !strings.Contains(ends, `"id":`+id+`,"result":{"resultType":"complete"`) {
+			t.Errorf("at the end of the hub came %s", ends)
+		}
+	}
+}
+
+// A stream takes 64 calls at a time, and goes on with the next when one has
+// ended.
+func TestBound(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "").greet()
+	for i := range 70 {
+		s.send(hold, fmt.Sprint(i))
+	}
+	for range 64 {
+		<-h.began
+	}
+	select {
+	case <-h.began:
+		t.Error("a 65th call has begun")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(h.release)
+	for range 70 {
+		if got := s.next(); !strings.Contains(got, `"result"`) {
+			t.Errorf("got %s", got)
+		}
+	}
+}
+
+// When the hub stops, calls under way are answered and the stream is closed as
+// going away; new requests and streams are refused.
+func TestStop(t *testing.T) {
+	h := open(t)
+	if n, _ := h.door.Attached(); n != 0 {
+		t.Errorf("%d are attached", n)
+	}
+	_, changed := h.door.Attached()
+	s, other := h.dial(t, "?client=stdio").greet(), h.dial(t, "").greet()
+	<-changed
+	n, changed := h.door.Attached()
+	if n != 1 {
+		t.Errorf("%d are attached", n)
+	}
+	s.send(hold, `1`)
+	<-h.began
+	stopped := make(chan struct{})
+	go func() {
+		_ = h.door.Close(context.Background())
+		close(stopped)
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	if _, _, err := other.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("an idle stream ended with %v", err)
+	}
+	if got := s.ask(ping, `2`); code(got) != "shutting_down" {
+		t.Errorf("a new request is answered with %s", got)
+	}
+	if _, res, err := websocket.Dial(ctx, h.ws(""), nil); err == nil || res == nil || res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a new stream: %v", err)
+	}
+	close(h.release)
+	if got := s.next(); !strings.Contains(got, `"id":1,"result"`) {
+		t.Errorf("the call under way is answered with %s", got)
+	}
+	if _, _, err := s.conn.Read(ctx); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+		t.Errorf("the stream ended with %v", err)
+	}
+	<-stopped
+	<-changed
+	if n, _ := h.door.Attached(); n != 0 {
+		t.Errorf("%d are attached", n)
+	}
+}
+
+// The hub waits for calls only as long as it was told to.
+func TestImpatientStop(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "").greet()
+	s.send(hold, `1`)
+	<-h.began
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_ = h.door.Close(ctx)
+	if err := <-h.ended; err == nil {
+		t.Error("the call was not cancelled")
+	}
+}
+
+// A client that does not read delays nobody else, and its own calls end when
+// its patience is over.
+func TestDeafClient(t *testing.T) {
+	h := open(t)
+	deaf, well := h.dial(t, "").greet(), h.dial(t, "").greet()
+	go func() {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for i := 0; ; i++ {
+			// It asks for much, and reads nothing.
+			raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"lab__steps","arguments":{"steps":5000},"_meta":{"progressToken":%d}}}`, i, i)
+			if deaf.conn.Write(ctx, websocket.MessageText, raw) != nil {
+				return
+			}
+		}
+	}()
+	var group errgroup.Group
+	group.Go(func() error {
+		for i := range 50 {
+			well.send(add, i, i)
+			if got := well.next(); !strings.Contains(got, fmt.Sprint(i+1)) {
+				return fmt.Errorf("got %s", got)
+			}
+		}
+		return nil
+	})
+	if err := group.Wait(); err != nil {
+		t.Error(err)
+	}
+	deaf.conn.CloseNow()
+}
+
+// FuzzStream: whatever comes in a frame, the stream goes on, and who asks is
+// answered.
+func FuzzStream(f *testing.F) {
+	for _, seed := range []string{
+		initialize, initialized, `[` + initialized + `]`, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{` + modern + `}}`,
+		fmt.Sprintf(add, 1, 1), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},` + modern + `}}`,
+		`{`, `[`, `[]`, "\xff", `{"jsonrpc":"2.0","id":1,"result":{}}`, `[{"jsonrpc":"2.0","id":1,"method":"ping"},1]`,
+	} {
+		f.Add(seed)
+	}
+	h := open(f)
+	close(h.release)
+	var mu sync.Mutex
+	f.Fuzz(func(t *testing.T, frame string) {
+		mu.Lock()
+		defer mu.Unlock()
+		s := h.dial(t, "")
+		s.ask("%s", strings.Replace(initialize, "2025-06-18", "2025-03-26", 1))
+		s.send("%s", frame)
+		s.send(ping, `"end of the test"`)
+		for s.next() != fmt.Sprintf(pong, `"end of the test"`) {
+		}
+		s.conn.CloseNow()
+	})
+}

@@ -1,0 +1,72 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+type (
+	toolsInput struct {
+		Server string `query:"server" doc:"Only those of this server"`
+	}
+	toolListOutput struct{ Body api.ToolList }
+	toolInput      struct {
+		Name string `path:"name" doc:"Exposed name, or the tool's own if that is clear" maxLength:"512"`
+	}
+	toolOutput struct{ Body api.Tool }
+)
+
+// tools registers what is about tools.
+func (d *Door) tools() {
+	huma.Register(d.api, operation("listTools", http.MethodGet, "/tools", "Every tool that is offered, in the order of MCP's tools/list"),
+		func(_ context.Context, in *toolsInput) (*toolListOutput, error) {
+			states := d.states()
+			out := &toolListOutput{api.ToolList{Tools: []api.Tool{}}}
+			for _, e := range d.opt.Catalog.Snapshot().Entries() {
+				if in.Server == "" || in.Server == e.Server.Key {
+					out.Body.Tools = append(out.Body.Tools, toolView(e, states))
+				}
+			}
+			return out, nil
+		})
+	huma.Register(d.api, operation("getTool", http.MethodGet, "/tools/{name}", "One tool, with its schemas"),
+		func(_ context.Context, in *toolInput) (*toolOutput, error) {
+			e, ok := d.opt.Catalog.Snapshot().Resolve(in.Name)
+			if !ok {
+				return nil, failed(hub.E(message.ToolUnknown, nil, "tool", message.Quote(in.Name)))
+			}
+			t := toolView(e, d.states())
+			t.Definition = e.Raw
+			return &toolOutput{t}, nil
+		})
+}
+
+func (d *Door) states() map[string]hub.State {
+	states := make(map[string]hub.State)
+	for _, s := range d.opt.Control.Servers() {
+		states[s.Definition.Key] = s.Status.State
+	}
+	return states
+}
+
+func toolView(e *catalog.Entry, states map[string]hub.State) api.Tool {
+	t := api.Tool{
+		Name: e.Exposed, Server: e.Server.Key, Tool: e.Tool.Name,
+		ReadOnly: e.Tool.ReadOnly, Idempotent: e.Tool.Idempotent, State: string(states[e.Server.Key]),
+	}
+	whole := wire.Value(e.Raw)
+	t.Description, _ = wire.String(e.Raw, wire.Lookup(e.Raw, whole, "description"))
+	var titled bool
+	if t.Title, titled = wire.String(e.Raw, wire.Lookup(e.Raw, whole, "title")); !titled {
+		t.Title, _ = wire.String(e.Raw, wire.Lookup(e.Raw, wire.Lookup(e.Raw, whole, "annotations"), "title"))
+	}
+	return t
+}

@@ -1,0 +1,65 @@
+package rest
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// serverView is a server as it is told: without values that may be secrets.
+func serverView(l message.Lang, s control.Server) api.Server {
+	def, st := s.Definition, s.Status
+	v := api.Server{
+		Key: def.Key, Name: def.Title(), Kind: string(def.Kind),
+		State: string(st.State), Since: st.Since, PID: st.PID, Tools: s.Offered, Hidden: s.Hidden,
+		Junk: st.Junk, Stderr: st.Stderr, Protocol: st.Protocol, Info: st.Info,
+		Enabled: def.Enabled, AutoStart: def.AutoStart, Priority: def.Priority, Timeout: def.Timeout.String(),
+		Command: def.Command, Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
+		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
+		Defined: s.Defined,
+	}
+	if st.Reason != nil {
+		text := st.Reason.Text(l)
+		v.Code, v.Reason, v.Remedy = string(st.Reason.Code), text.What, text.Remedy
+	}
+	if !st.Retry.IsZero() {
+		v.Retry = &st.Retry
+	}
+	return v
+}
+
+// shownURL is a URL without what may be a secret in it: user, query, fragment.
+func shownURL(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil || raw == "" {
+		return ""
+	}
+	u.User, u.Fragment = nil, ""
+	if u.RawQuery != "" {
+		u.RawQuery = "***"
+	}
+	return u.String()
+}
+
+// testView is how far a test came, step by step.
+func testView(l message.Lang, p *control.Probe) api.TestResult {
+	r := api.TestResult{
+		OK: p.Failed == "", Steps: []api.TestStep{}, Tools: some(p.Tools),
+		Protocol: p.Protocol, Info: p.Info, Stderr: p.Stderr, Duration: milliseconds(p.Took),
+	}
+	for _, s := range p.Passed {
+		r.Steps = append(r.Steps, api.TestStep{Step: string(s), OK: true})
+	}
+	if p.Failed != "" {
+		text := p.Fault.Text(l)
+		r.Steps = append(r.Steps, api.TestStep{
+			Step: string(p.Failed), Detail: text.What, Code: string(p.Fault.Code), Remedy: text.Remedy,
+		})
+	}
+	return r
+}

@@ -1,0 +1,65 @@
+package fleet
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// What is kept of a server's log.
+const (
+	keptLines = 500
+	keptBytes = 64 << 10
+)
+
+// book is the log of one server: its last lines, the oldest of which give way
+// to new ones. It lives as long as the server is in the configuration, however
+// often that is started. Its lock is held for moments only and no other is
+// taken under it, so that whoever has something to note may.
+type book struct {
+	mu    sync.Mutex
+	lines []hub.LogLine
+	size  int           // bytes of the texts
+	seq   uint64        // of the last line
+	more  chan struct{} // closed with the next line; nil if nobody waits for it
+}
+
+// add writes a line.
+func (b *book) add(source hub.LogSource, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seq++
+	b.lines = append(b.lines, hub.LogLine{Seq: b.seq, Time: time.Now(), Source: source, Text: text})
+	b.size += len(text)
+	drop := max(0, len(b.lines)-keptLines)
+	for _, l := range b.lines[:drop] {
+		b.size -= len(l.Text)
+	}
+	for ; b.size > keptBytes && drop < len(b.lines)-1; drop++ {
+		b.size -= len(b.lines[drop].Text)
+	}
+	clear(b.lines[:drop])
+	b.lines = b.lines[drop:]
+	if b.more != nil {
+		close(b.more)
+		b.more = nil
+	}
+}
+
+// after returns the lines after the one with the number, oldest first, and a
+// channel that is closed when there are more. A number that is still to come is
+// from the log of another server that had the key, and so counts as none.
+func (b *book) after(seq uint64) ([]hub.LogLine, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.more == nil {
+		b.more = make(chan struct{})
+	}
+	fresh := b.lines
+	if seq <= b.seq {
+		fresh = fresh[len(fresh)-int(min(b.seq-seq, uint64(len(fresh)))):]
+	}
+	return slices.Clone(fresh), b.more
+}

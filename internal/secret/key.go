@@ -1,0 +1,100 @@
+package secret
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"filippo.io/age"
+)
+
+// identity returns the key of the store. It makes one if there is none and
+// nothing is sealed, which an empty recipient says; else the key must be the
+// recipient's.
+func (s *Store) identity(recipient string) (*age.X25519Identity, error) {
+	raw, err := readLimited(s.keyPath, 1<<20)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && recipient == "":
+		return s.makeKey()
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("the key %s, with which the values of %s are sealed, is missing: put it back, or delete that file and seal the values again", s.keyPath, s.path)
+	case err != nil:
+		return nil, fmt.Errorf("read the key of the sealed values: %w", err)
+	}
+	if info, err := os.Stat(s.keyPath); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("others may read the key of the sealed values %s: make it readable by its owner only (chmod 600)", s.keyPath)
+	}
+	// The parser's error may quote the key.
+	keys, err := age.ParseIdentities(bytes.NewReader(raw))
+	if err != nil || len(keys) != 1 {
+		return nil, fmt.Errorf("the file %s holds no key of sealed values", s.keyPath)
+	}
+	key, ok := keys[0].(*age.X25519Identity)
+	if !ok {
+		return nil, fmt.Errorf("the key of the sealed values %s is of another kind than X25519", s.keyPath)
+	}
+	if recipient != "" && key.Recipient().String() != recipient {
+		return nil, fmt.Errorf("the key %s does not fit: the values of %s were sealed with another one", s.keyPath, s.path)
+	}
+	return key, nil
+}
+
+// makeKey makes the key file, in the form in which age-keygen writes one.
+func (s *Store) makeKey() (*age.X25519Identity, error) {
+	key, err := age.GenerateX25519Identity()
+	if err == nil {
+		err = replaceFile(s.keyPath, fmt.Appendf(nil, "# created: %s\n# public key: %s\n%s\n",
+			time.Now().UTC().Format(time.RFC3339), key.Recipient(), key))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make the key of the sealed values: %w", err)
+	}
+	return key, nil
+}
+
+// replaceFile writes a file for its owner only, whole or not at all: after a
+// crash there is either the old one or the new one.
+func replaceFile(path string, text []byte) (err error) {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name()) //nolint:errcheck // the file is of no use to anybody
+		}
+	}()
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return syncDir(dir)
+}
+
+// syncDir makes the renaming in a directory last.
+func syncDir(dir string) error {
+	if runtime.GOOS == "windows" { // a directory cannot be opened for that
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}

@@ -1,0 +1,102 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/transport"
+)
+
+// lost is why the stream of a remote server ended.
+func (c *Conn) lost(err error) error { return c.remoteFault(err) }
+
+// remoteFault explains why there is no connection to a remote server, or none
+// any more.
+func (c *Conn) remoteFault(err error) *hub.Error {
+	at := c.where()
+	if closed, ok := errors.AsType[*transport.ClosedError](err); ok {
+		// The reason is the server's own text, so that the cause is not kept.
+		return hub.E(message.ServerClosed, nil, "url", at, "detail", message.Quote(c.secrets.Redact(closed.Error())))
+	}
+	switch {
+	case errors.Is(err, transport.ErrIdle):
+		return hub.E(message.ServerIdle, err, "url", at)
+	case errors.Is(err, errClosed), errors.Is(err, io.EOF):
+		return hub.E(message.ServerClosed, err, "url", at, "detail", "it gave no reason")
+	}
+	if issuer, ok := unknownIssuer(err); ok {
+		return hub.E(message.ServerCertificate, err, "url", at, "issuer", issuer)
+	}
+	return hub.E(message.ServerUnreachable, err, "url", at, "detail", netDetail(err))
+}
+
+// unknownIssuer returns who issued a certificate, if nobody here knows them.
+// Systems that verify by themselves have errors of their own for that.
+func unknownIssuer(err error) (string, bool) {
+	bad, ok := errors.AsType[*tls.CertificateVerificationError](err)
+	if !ok || len(bad.UnverifiedCertificates) == 0 {
+		return "", false
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return "", false
+	}
+	if _, ok := errors.AsType[x509.CertificateInvalidError](err); ok {
+		return "", false
+	}
+	return message.Quote(bad.UnverifiedCertificates[len(bad.UnverifiedCertificates)-1].Issuer.String()), true
+}
+
+// netDetail says in plain words what is wrong with a connection.
+func netDetail(err error) string {
+	proxy := ""
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
+		proxy = "the proxy: "
+	}
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
+		if dns.IsNotFound {
+			return message.Quote(proxy + "the host name " + dns.Name + " is not known")
+		}
+		return message.Quote(proxy + "the host name " + dns.Name + " could not be looked up")
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not answer in TLS; is it http, not https?"
+	}
+	var timeout net.Error
+	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return proxy + "no answer in time"
+	}
+	text := strings.TrimPrefix(err.Error(), transport.ErrNotSent.Error()+": ")
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		// The innermost error is the system's, such as "connection refused".
+		var inner error = op
+		for errors.Unwrap(inner) != nil {
+			inner = errors.Unwrap(inner)
+		}
+		text = proxy + inner.Error()
+	}
+	return message.Quote(strings.TrimPrefix(text, "tls: failed to verify certificate: "))
+}
+
+// fallbackFault explains why a server was reached in neither of two ways; then
+// is what went wrong with the second one.
+func (c *Conn) fallbackFault(e *fallbackError, then *hub.Error) *hub.Error {
+	status := "an error"
+	if bad, ok := errors.AsType[*transport.StatusError](e.first); ok {
+		status = strconv.Itoa(bad.Status)
+	}
+	switch then.Code {
+	case message.Cancelled:
+		return then
+	case message.ServerUnauthorized:
+		return hub.E(then.Code, e, "server", c.opt.Server.Key, "url", c.where(), "status", then.Args["status"]+" to a GET, and "+status+" to a POST")
+	}
+	return hub.E(message.ServerFallback, e, "url", c.where(), "status", status, "reason", then.Text(message.English).What)
+}
