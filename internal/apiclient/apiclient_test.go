@@ -132,7 +132,7 @@ func TestUnusableAnswers(t *testing.T) {
 		"another page":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>", 404) },
 		"other JSON":     func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "[]") },
 		"a foreign JSON": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); fmt.Fprint(w, "{}") },
-		"a redirect":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", 302) },
+		"a redirect":     func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
 	} {
 		if _, err := newClient(t, h).Status(t.Context()); !hub.IsCode(err, message.HubAnswerUnusable) {
 			t.Errorf("%s: got %v", name, err)

@@ -111,6 +111,7 @@ func TestFollowLogEndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	var last error
 	for _, err := range c.FollowLog(ctx, "k", 0) {
 		last = err

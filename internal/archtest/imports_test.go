@@ -11,7 +11,7 @@ import (
 // message, which is the catalogue of texts and open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal")
+	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal config")
 	return map[string][]string{
 		"wire":            nil,
 		"proc":            nil,

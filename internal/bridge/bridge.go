@@ -65,7 +65,7 @@ func Run(ctx context.Context, opt Options) error {
 	client := transport.NewLines(opt.In, opt.Out, transport.LinesOptions{
 		Junk: func(line []byte) { opt.Log.Warn("the client sent a line that is no message", "bytes", len(line)) },
 	})
-	defer client.Close()
+	defer func() { _ = client.Close() }() // it had its say by then
 	conn, err := opt.Dial(ctx)
 	if err != nil {
 		return fmt.Errorf("reach the hub: %w", err)
@@ -90,7 +90,9 @@ func Run(ctx context.Context, opt Options) error {
 	b.book.hangUp()
 	patience.Stop()
 	cancel()
-	<-down
+	if e := <-down; err == nil {
+		err = e
+	}
 	if errors.Is(err, errClientGone) || errors.Is(err, context.Canceled) {
 		return nil
 	}
@@ -169,7 +171,10 @@ func (b *bridge) fromHub(ctx context.Context, conn *Conn) error {
 		out.begin()
 		err := b.relay(ctx, conn)
 		conn.drop()
-		if errors.Is(err, errClientGone) || ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, errClientGone) {
 			return err
 		}
 		lost, done := b.book.lose()

@@ -39,6 +39,7 @@ type note struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
+		Name      string          `json:"name"`
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
 			ProgressToken json.RawMessage `json:"progressToken"`

@@ -317,3 +317,16 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// A built-in server that only pretends is another one than the real one.
+func TestSimulatedIsAnotherServer(t *testing.T) {
+	c := open(t, catalog.Options{})
+	c.SetServers([]hub.Server{server("a")})
+	c.Replace(server("a"), offer(t, "x"))
+	pretends := server("a")
+	pretends.Simulated = true
+	c.SetServers([]hub.Server{pretends})
+	if got := exposed(c.Snapshot()); len(got) > 0 || c.Known(pretends) {
+		t.Errorf("kept %q", got)
+	}
+}

@@ -50,7 +50,7 @@ func (c *backup) Run(ctx context.Context, s *session) error {
 		return s.out.json(map[string]any{"path": c.File, "files": count})
 	}
 	p, say := s.out, s.out.say
-	p.line(say("Saved %d files in %s. Keep it as safe as a password.", "已将 %d 个文件保存到 %s。请像密码一样妥善保管。"), count, c.File)
+	p.line(say("Saved in %s (files: %d). Keep it as safe as a password.", "已保存到 %s（%d 个文件）。请像密码一样妥善保管。"), c.File, count)
 	p.line(say("To restore: stop Toolcrib, unpack it with \"tar -xzf %s\", then put", "恢复方法：停止 Toolcrib，用 tar -xzf %s 解包，然后将"), c.File)
 	p.line(say("  what is in data/ into    %s", "  data/ 中的内容放到    %s"), dir)
 	p.line(say("  what is in config/ at    %s", "  config/ 中的文件放到  %s"), opt.Config)

@@ -71,7 +71,7 @@ func (c *configCheck) Run(s *session) error {
 		return exit(exitFailure)
 	}
 	if !s.JSON {
-		s.out.line(s.out.say("%s is fine: %d servers.", "%s 没有问题：%d 个服务器。"), path, len(check.Diff.Added))
+		s.out.line(s.out.say("%s is fine. Servers, with the built-in ones: %d", "%s 没有问题。服务器（含内置）：%d"), path, len(check.Diff.Added))
 	}
 	return nil
 }

@@ -57,23 +57,18 @@ func (c *connect) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	change, err := importer.Change{}, error(nil)
+	do, tell := func() (importer.Change, error) { return importer.Install(client, path, connection) }, s.connected
 	if c.Undo {
-		change, err = importer.Undo(client, path)
-	} else {
-		change, err = importer.Install(client, path, connection)
+		do, tell = func() (importer.Change, error) { return importer.Undo(client, path) }, s.undone
 	}
+	change, err := do()
 	if err != nil {
 		return err
 	}
 	if s.JSON {
 		return s.out.json(map[string]any{"path": change.Path, "changed": change.Changed, "backup": change.Backup})
 	}
-	if c.Undo {
-		s.undone(client, change)
-	} else {
-		s.connected(client, change)
-	}
+	tell(client, change)
 	return nil
 }
 

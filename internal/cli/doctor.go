@@ -141,7 +141,7 @@ func (e *examination) server(v api.Server, t *api.TestResult) {
 	case t == nil:
 		p.line("  %s %s  %s", p.paint(dim, "○"), key, p.paint(dim, say("disabled, not tested", "已停用，未测试")))
 	case t.OK:
-		p.line("  %s %s  %s", p.paint(green, "✓"), key, fmt.Sprintf(say("%d tools", "%d 个工具"), len(t.Tools)))
+		p.line("  %s %s  %s", p.paint(green, "✓"), key, fmt.Sprintf(say("tools: %d", "工具：%d"), len(t.Tools)))
 	default:
 		p.line("  %s %s  %s", p.paint(red, "✗"), key, e.chain(t))
 		for _, step := range t.Steps {

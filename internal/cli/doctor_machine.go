@@ -104,7 +104,7 @@ func (e *examination) config() {
 		e.note(place(path, p), "")
 	}
 	if check.Valid {
-		e.good(say("%s: %d servers, built-in ones included", "%s：%d 个服务器（含内置）"), path, len(check.Diff.Added))
+		e.good(say("%s; servers, with the built-in ones: %d", "%s；服务器（含内置）：%d"), path, len(check.Diff.Added))
 	}
 }
 

@@ -70,7 +70,7 @@ func (c *importFile) Run(ctx context.Context, s *session) error {
 		if s.JSON {
 			return s.out.json(done)
 		}
-		s.out.line(s.out.say("Took over %d servers: %s", "已导入 %d 个服务器：%s"), len(done.Written), clean(strings.Join(done.Written, ", ")))
+		s.out.line(s.out.say("Took over: %s", "已导入：%s"), clean(strings.Join(done.Written, ", ")))
 		s.out.line(s.out.say("See how they are: %s", "查看状态：%s"), "toolcrib server list")
 		return nil
 	})
@@ -92,7 +92,7 @@ func (c *importFile) agreed(ctx context.Context, s *session, plan api.ImportResu
 		s.out.line("%s", say("Nothing was changed; --yes takes them over.", "未作更改；加 --yes 即可导入。"))
 		return false, nil
 	}
-	return newPrompt(s.env.Stdin, s.env.Stdout).confirm(ctx, fmt.Sprintf(say("Take over %d servers?", "导入 %d 个服务器？"), count))
+	return newPrompt(s.env.Stdin, s.env.Stdout).confirm(ctx, fmt.Sprintf(say("Take them over (%d)?", "导入这些服务器（%d 个）？"), count))
 }
 
 // plan prints what an import would do.

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"bytes"
+	"context"
+	"os"
 	"strings"
 	"testing"
 
@@ -11,7 +13,12 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(toolcribEnv) != "" {
+		os.Exit(Main(context.Background(), os.Args[1:], System("test")))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newTest returns a session without a terminal, and what it prints.
 func newTest(t *testing.T, lang message.Lang, stdin string) (s *session, out, errs *bytes.Buffer) {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -150,7 +151,10 @@ func (p *printer) state(state string) string {
 // why is why a server is not ready and what to do about it, a line each.
 func (p *printer) why(s api.Server) []string {
 	var lines []string
-	if s.Reason != "" {
+	switch {
+	case s.State == string(hub.StateDisabled) || s.State == string(hub.StateStopped):
+		return nil // somebody wanted it so
+	case s.Reason != "":
 		lines = append(lines, p.paint(red, clean(s.Reason)))
 	}
 	if s.Remedy != "" {
@@ -212,6 +216,18 @@ func clean(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// sentence is the first sentence of a text, on one line, fit for a terminal.
+func sentence(text string) string {
+	text = oneLine(text)
+	if at := strings.Index(text, ". "); at >= 0 {
+		text = text[:at+1]
+	}
+	if at := strings.Index(text, "。"); at >= 0 {
+		text = text[:at+len("。")]
+	}
+	return text
 }
 
 // oneLine is the text on one line, fit for a terminal.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -50,7 +51,7 @@ func (p *prompt) ask(ctx context.Context, text string) (string, error) {
 // confirm asks a question whose answer is no unless yes is typed.
 func (p *prompt) confirm(ctx context.Context, text string) (bool, error) {
 	line, err := p.ask(ctx, text+" [y/N] ")
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return false, nil
 	}
 	return slices.Contains([]string{"y", "yes", "是"}, strings.ToLower(line)), err
@@ -82,7 +83,7 @@ func (f *form) fill(ctx context.Context, text string) (json.RawMessage, error) {
 			return json.RawMessage(`{"action":"cancel"}`), nil
 		}
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return json.RawMessage(`{"action":"cancel"}`), nil
 	}
 	return nil, err

@@ -48,7 +48,7 @@ func TestForm(t *testing.T) {
 
 // drain lets the reader of a prompt end.
 func drain(p *prompt) {
-	for range p.lines { //nolint:revive // the lines are not wanted any more
+	for range p.lines {
 	}
 }
 

@@ -178,20 +178,14 @@ func (s *session) whatNext(ctx context.Context, h *link, v api.Server, test api.
 		s.out.line(say("See how it is: %s", "查看状态：%s"), "toolcrib server show "+v.Key)
 		return
 	}
+	// The usual name, by which the hub finds the server also if it has not
+	// connected it yet.
 	name := v.Key + "__" + test.Tools[0]
-	// The hub may not have connected it yet; the name is then the usual one.
-	if list, err := h.Tools(ctx, v.Key); err == nil && len(list.Tools) > 0 {
-		name = list.Tools[0].Name
+	tool, err := h.tool(ctx, name)
+	if err != nil {
+		tool.Name = name
 	}
-	sample := "toolcrib call " + clean(name)
-	if tool, err := h.Tool(ctx, name); err == nil {
-		for _, p := range parameters(tool.Definition) {
-			if p.required {
-				sample += " " + p.name + "=..."
-			}
-		}
-	}
-	s.out.line(say("Try: %s", "试试：%s"), sample)
+	s.out.line(say("Try: %s", "试试：%s"), sample(tool))
 	s.out.line(say("All its tools: %s", "全部工具：%s"), "toolcrib tool list --server "+v.Key)
 }
 
@@ -203,10 +197,14 @@ func (s *session) steps(t api.TestResult) {
 		if !step.OK {
 			sign = p.paint(red, "✗")
 		}
-		p.line("  %s %s  %s", sign, pad(s.step(step.Step), 10), oneLine(step.Detail))
+		p.line("%s", strings.TrimRight(fmt.Sprintf("  %s %s  %s", sign, pad(s.step(step.Step), 10), oneLine(step.Detail)), " "))
 		if step.Remedy != "" {
 			p.line("    → %s", clean(step.Remedy))
 		}
+	}
+	if t.OK {
+		took := time.Duration(t.Duration * float64(time.Millisecond)).Round(time.Millisecond)
+		p.line(p.say("  %s, MCP %s, tools: %d, in %v", "  %s，MCP %s，工具：%d，用时 %v"), oneLine(t.Info), oneLine(t.Protocol), len(t.Tools), took)
 	}
 	if !t.OK && t.Stderr != "" {
 		p.line("%s", p.paint(dim, p.say("    It wrote to standard error:", "    标准错误输出：")))

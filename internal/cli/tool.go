@@ -5,11 +5,18 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
+
+// learnLimit is how long servers may take that are asked for their tools only
+// to list them.
+const learnLimit = 20 * time.Second
 
 type toolCommands struct {
 	List toolList `cmd:"" help:"List the tools that are offered." default:"withargs"`
@@ -28,13 +35,10 @@ func (c *toolList) Run(ctx context.Context, s *session) error {
 				return err // a wrong key is not a server without tools
 			}
 		}
-		list, err := h.Tools(ctx, c.Server)
-		if err == nil && len(list.Tools) == 0 && c.Server != "" && h.own {
-			// Nothing has asked the server yet.
-			if _, err = h.ServerAction(ctx, c.Server, api.ActionRefresh); err == nil {
-				list, err = h.Tools(ctx, c.Server)
-			}
+		if h.own {
+			h.learn(ctx, c.Server)
 		}
+		list, err := h.Tools(ctx, c.Server)
 		if err != nil {
 			return err
 		}
@@ -52,11 +56,34 @@ func (c *toolList) Run(ctx context.Context, s *session) error {
 			if about == "" {
 				about = t.Title
 			}
-			rows[i] = row{cells: []string{s.out.paint(bold, clean(t.Name)), clean(t.Server), s.mark(t), oneLine(about)}}
+			rows[i] = row{cells: []string{s.out.paint(bold, clean(t.Name)), clean(t.Server), s.mark(t), sentence(about)}}
 		}
 		s.out.table([]string{say("TOOL", "工具"), say("SERVER", "服务器"), say("KIND", "性质"), say("DESCRIPTION", "说明")}, rows)
 		return nil
 	})
+}
+
+// learn asks the servers that nobody has asked yet for their tools: the one
+// with the key, or all. Those that do not tell are passed over; the list of
+// servers says why.
+func (h *link) learn(ctx context.Context, key string) {
+	list, err := h.Servers(ctx)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, learnLimit)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(maxTests)
+	for _, v := range list.Servers {
+		if v.Enabled && v.Tools+v.Hidden == 0 && (key == "" || key == v.Key) {
+			group.Go(func() error {
+				_, err := h.ServerAction(ctx, v.Key, api.ActionRefresh)
+				return err
+			})
+		}
+	}
+	_ = group.Wait()
 }
 
 // mark says what calling a tool can do.
@@ -108,12 +135,10 @@ func (s *session) tool(t api.Tool) {
 		return
 	}
 	rows := make([]row, len(params))
-	sample := "toolcrib call " + clean(t.Name)
 	for i, v := range params {
 		need := ""
 		if v.required {
 			need = say("required", "必填")
-			sample += " " + clean(v.name) + "=..."
 		}
 		about := v.schema.about()
 		if d := v.schema.Description; d != "" {
@@ -123,7 +148,18 @@ func (s *session) tool(t api.Tool) {
 	}
 	p.table([]string{say("PARAMETER", "参数"), say("TYPE", "类型"), say("NEEDED", "必填"), say("DESCRIPTION", "说明")}, rows)
 	p.line("")
-	p.line(say("Call it: %s", "调用：%s"), sample)
+	p.line(say("Call it: %s", "调用：%s"), sample(t))
+}
+
+// sample is a command that calls the tool, but for the values.
+func sample(t api.Tool) string {
+	words := []string{"toolcrib call", clean(t.Name)}
+	for _, p := range parameters(t.Definition) {
+		if p.required {
+			words = append(words, clean(p.name)+"=...")
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // tool tells about one tool. One whose server has never been asked for its

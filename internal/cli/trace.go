@@ -91,10 +91,11 @@ func (t *trace) log(params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
+	who := oneLine(p.Level)
 	if p.Logger != "" {
-		p.Logger += ": "
+		who += " " + oneLine(p.Logger)
 	}
-	fmt.Fprintf(t.session.env.Stderr, "[%s] %s%s\n", oneLine(p.Level), oneLine(p.Logger), oneLine(typedAs(p.Data)))
+	fmt.Fprintf(t.session.env.Stderr, "[%s] %s\n", who, oneLine(typedAs(p.Data)))
 }
 
 // questions are what a result asks instead of being one.

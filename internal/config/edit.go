@@ -172,6 +172,7 @@ func (t *tree) setServer(name, key string, v hujson.Value) error {
 			v = withID(v, *childrenOf(e.value()).member("id"))
 		}
 		t.merge(e.value(), v, e.layout)
+		e.rename(key)
 		return nil
 	}
 	b, err := t.block(name)

@@ -87,6 +87,14 @@ type place struct {
 
 func (e *place) value() *hujson.Value { return e.siblings.value(e.index) }
 
+// rename gives the entry the key that it was found by, if it is not known by
+// another one any more.
+func (e *place) rename(key string) {
+	if k, ok := entryKey(e.siblings, e.index); ok && k != key {
+		e.siblings.object.Members[e.index].Name.Value = hujson.String(key)
+	}
+}
+
 // entry finds a server's entry, in all blocks or the one with the name. It is
 // nil if there is none.
 func (t *tree) entry(name, key string) (*place, error) {

@@ -168,17 +168,18 @@ func (h hider) value(v *hujson.Value, in setting, name string) {
 
 // below is the setting of member i of an object.
 func below(in setting, c children, i int) setting {
-	member := c.name(i)
-	switch {
-	case in != plain:
+	if in != plain {
 		return in
+	}
+	// A name that is misspelt has a value all the same.
+	switch member := strings.ToLower(c.name(i)); {
 	case member == "env", member == "environment":
 		return inEnv
 	case member == "headers":
 		return inHeader
 	case member == "args":
 		return inArgs
-	case member == "platforms", secretName(member):
+	case member == "platforms", secretName(c.name(i)):
 		return inSecret
 	case member == "default" && asksPassword(c):
 		return inSecret // an input of VS Code

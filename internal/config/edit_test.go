@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -303,7 +304,7 @@ func FuzzEdit(f *testing.F) {
 	}
 	f.Add([]byte(`{"mcpServers":{"a":{}, // x`+"\n"+`"b":{} /*y*/ ,}}`), "b")
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
-		if !strings.Contains(hujson.Literal(hujson.String(key)).String(), key) {
+		if !utf8.ValidString(key) {
 			t.Skip("no JSON text can hold the key")
 		}
 		checkEdits(t, text, key)

@@ -178,7 +178,7 @@ func TestFileRace(t *testing.T) {
 	text := func(writer, turn int) string {
 		return strings.Repeat(fmt.Sprintf("%d.%d ", writer, turn), 1000)
 	}
-	if _, err := f.Write([]byte(text(0, 0)), ""); err != nil {
+	if _, err := f.Write([]byte(text(writers, 0)), ""); err != nil {
 		t.Fatal(err)
 	}
 	var wrote sync.Map

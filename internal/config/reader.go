@@ -18,6 +18,7 @@ type reader struct {
 	*document
 	builtins []string
 	terms    map[string]term // of a server
+	ours     []string        // those of them that are ours
 	form     Form
 
 	unit    time.Duration // that a bare number of a server's "timeout" counts
@@ -41,6 +42,7 @@ func (r *reader) read(root hujson.Value) {
 	for _, t := range serverTerms() {
 		r.terms[t.name] = t
 	}
+	r.ours = ourMembers()
 	r.seen = make(map[string]int)
 	r.unit, r.timeout = time.Millisecond, hub.DefaultTimeout
 	if r.form == FormController {

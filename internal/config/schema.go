@@ -19,9 +19,19 @@ func Schema() []byte {
 		Description: "One MCP server. It needs `command` or `url`, unless it only changes the settings of a built-in server.",
 		Properties:  make(map[string]*jsonschema.Schema),
 	}
+	like := make(map[string]func() *jsonschema.Schema)
 	for _, t := range serverTerms() {
-		t.schema.Description = t.doc
-		server.Properties[t.name] = t.schema
+		like[t.name] = t.schema
+		member := &jsonschema.Schema{} // anything
+		switch {
+		case t.whose == "":
+			member = t.schema()
+		case t.like != "":
+			member = like[t.like]()
+		}
+		member.Description = t.description()
+		member.Deprecated = t.whose != ""
+		server.Properties[t.name] = member
 		server.PropertyOrder = append(server.PropertyOrder, t.name)
 	}
 	root := &jsonschema.Schema{
@@ -62,16 +72,23 @@ func mapSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Types: []string{"string", "number", "boolean", "null"}}}
 }
 
-func truthSchema(byDefault string) *jsonschema.Schema {
-	return withDefault(&jsonschema.Schema{Type: "boolean"}, byDefault)
+func onSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Type: "boolean"}, "true")
 }
 
-func enumSchema(values ...string) *jsonschema.Schema {
-	s := &jsonschema.Schema{Type: "string"}
-	for _, v := range values {
-		s.Enum = append(s.Enum, v)
-	}
-	return s
+func offSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Type: "boolean"}, "false")
+}
+
+func typeSchema() *jsonschema.Schema {
+	return &jsonschema.Schema{Type: "string", Enum: []any{
+		"stdio", "http", "sse", "ws",
+		"streamable-http", "streamableHttp", "streamable_http", "websocket", "local", "remote", "external", "embedded",
+	}}
+}
+
+func resourcesSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Type: "string", Enum: []any{"verbatim", "prefixed"}}, `"verbatim"`)
 }
 
 func timeoutSchema() *jsonschema.Schema {

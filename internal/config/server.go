@@ -59,6 +59,9 @@ func (r *reader) server(m member, block string) *entry {
 			AutoReconnect: true,
 		},
 	}
+	if e.name == lumiDevice {
+		e.server.Key = ourDevice
+	}
 	e.checkKey()
 	members, ok := r.object(m.value, "server "+quoted(m.name))
 	if !ok {
@@ -69,7 +72,7 @@ func (r *reader) server(m member, block string) *entry {
 		t, known := r.terms[m.name]
 		switch {
 		case !known:
-			r.unknown(e.where, m, ourMembers())
+			r.unknown(e.where, m, r.ours)
 		case isNull(m.value): // files that programs write are full of them
 		case t.like == "":
 			e.take(t, m)

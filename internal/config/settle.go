@@ -74,7 +74,7 @@ func (e *entry) settle() {
 		e.server.Priority = usualPriority(e.server.Kind)
 	}
 	if e.server.Timeout == 0 {
-		e.server.Timeout = e.reader.timeout
+		e.server.Timeout = e.timeout
 	}
 	switch {
 	case e.enabled != nil && e.disabled != nil && *e.enabled == *e.disabled:
@@ -129,7 +129,7 @@ func (e *entry) settleKind() {
 		e.problem(ask.value.StartOffset, `%sthis %s goes with "url", but the server has "command"`, e.where, quoted(ask.name))
 	case hasURL:
 		e.problem(ask.value.StartOffset, `%sthis %s goes with a program, but the server has an address in %s`, e.where, quoted(ask.name), quoted(link.name))
-	case e.isBuiltin(e.name) && ask.name == "":
+	case e.isBuiltin(e.server.Key) && ask.name == "":
 		e.builtin()
 	case e.among == "context_servers":
 		e.skip = true
@@ -214,9 +214,6 @@ func kindOfURL(link string, maySSE bool) hub.Kind {
 
 // embedded is an entry that says of itself that it is about a built-in server.
 func (e *entry) embedded() {
-	if e.name == lumiDevice {
-		e.server.Key = ourDevice
-	}
 	if !e.isBuiltin(e.server.Key) {
 		e.skip = true
 		e.warn(e.at, "%sit is ignored, since no built-in server has this name", e.where)

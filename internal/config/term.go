@@ -10,9 +10,9 @@ import (
 // what the schema of the file says about it.
 type term struct {
 	name string
-	doc  string // for people; Markdown
+	doc  string // for people, in Markdown; that of other programs' words is made of what follows
 
-	schema *jsonschema.Schema
+	schema func() *jsonschema.Schema
 	read   func(*entry, member) // nil: it has no effect
 
 	// Of a word that other programs' files have.
@@ -31,97 +31,96 @@ func serverTerms() []term {
 func ownTerms() []term {
 	return []term{
 		{
-			name: "command", schema: textSchema(), read: (*entry).readCommand,
+			name: "command", schema: textSchema, read: (*entry).readCommand,
 			doc: "The program to run: a name that is looked up in the PATH, or a path. An address here (http://, https://, ws://, wss://) is taken as `url`.",
 		},
 		{
-			name: "args", schema: listSchema(), read: (*entry).readArgs,
+			name: "args", schema: listSchema, read: (*entry).readArgs,
 			doc: "Arguments of the program, passed on as they are; no shell is involved.",
 		},
 		{
-			name: "env", schema: mapSchema(), read: (*entry).readEnv,
+			name: "env", schema: mapSchema, read: (*entry).readEnv,
 			doc: "Environment variables of the program, besides the few that every program gets.",
 		},
 		{
-			name: "envFile", schema: textSchema(), read: (*entry).readEnvFile,
+			name: "envFile", schema: textSchema, read: (*entry).readEnvFile,
 			doc: "A file with more environment variables, a line `NAME=value` each. It is read at each start; `env` wins.",
 		},
 		{
-			name: "cwd", schema: textSchema(), read: (*entry).readDir,
+			name: "cwd", schema: textSchema, read: (*entry).readDir,
 			doc: "Working directory of the program; a relative one is within the project that the configuration file belongs to. By default that of Toolcrib.",
 		},
 		{
-			name: "url", schema: textSchema(), read: (*entry).readURL,
+			name: "url", schema: textSchema, read: (*entry).readURL,
 			doc: "The MCP endpoint of a remote server, in place of `command`: http://, https://, ws:// or wss://.",
 		},
 		{
-			name: "type", schema: enumSchema("stdio", "http", "sse", "ws",
-				"streamable-http", "streamableHttp", "streamable_http", "websocket", "local", "remote", "external", "embedded"), read: (*entry).readType,
+			name: "type", schema: typeSchema, read: (*entry).readType,
 			doc: "How the server is reached. By default `stdio` with `command`; with `url`, `ws` for ws:// and wss://, `sse` for a path that ends in /sse, else `http`. " +
 				"`embedded` only changes the settings of the built-in server with the entry's key.",
 		},
 		{
-			name: "headers", schema: mapSchema(), read: (*entry).readHeaders,
+			name: "headers", schema: mapSchema, read: (*entry).readHeaders,
 			doc: "HTTP headers that are sent to `url` with every request.",
 		},
 		{
-			name: "apiKey", schema: textSchema(), read: (*entry).readAPIKey,
+			name: "apiKey", schema: textSchema, read: (*entry).readAPIKey,
 			doc: "Sent to `url` as `Authorization: Bearer <apiKey>`, unless `headers` has an Authorization of its own.",
 		},
 		{
-			name: "name", schema: textSchema(), read: (*entry).readName,
+			name: "name", schema: textSchema, read: (*entry).readName,
 			doc: "Name for people. By default the server's key.",
 		},
 		{
-			name: "enabled", schema: truthSchema("true"), read: (*entry).readEnabled,
+			name: "enabled", schema: onSchema, read: (*entry).readEnabled,
 			doc: "false: the server is not listed and never started.",
 		},
 		{
-			name: "disabled", schema: truthSchema("false"), read: (*entry).readDisabled,
+			name: "disabled", schema: offSchema, read: (*entry).readDisabled,
 			doc: "The opposite of `enabled`.",
 		},
 		{
-			name: "autoStart", schema: truthSchema("true"), read: (*entry).readAutoStart,
+			name: "autoStart", schema: onSchema, read: (*entry).readAutoStart,
 			doc: "false: the server is started at the first call if its tools are known from before; else once at the start, to learn them.",
 		},
 		{
-			name: "autoRestart", schema: truthSchema("true"), read: (*entry).readAutoRestart,
+			name: "autoRestart", schema: onSchema, read: (*entry).readAutoRestart,
 			doc: "false: a program that ended by itself is not started again until a person does.",
 		},
 		{
-			name: "autoReconnect", schema: truthSchema("true"), read: (*entry).readAutoReconnect,
+			name: "autoReconnect", schema: onSchema, read: (*entry).readAutoReconnect,
 			doc: "false: a remote server that was lost is not tried again until a person does.",
 		},
 		{
-			name: "timeout", schema: timeoutSchema(), read: (*entry).readTimeout,
+			name: "timeout", schema: timeoutSchema, read: (*entry).readTimeout,
 			doc: "How long a call may take, the server's start included: whole milliseconds, or a text such as \"90s\" or \"2m\"; at most 24h.",
 		},
 		{
-			name: "priority", schema: prioritySchema(), read: (*entry).readPriority,
+			name: "priority", schema: prioritySchema, read: (*entry).readPriority,
 			doc: "Higher is listed first, and is meant when a call uses a name that several servers have. By default 100 for built-in servers, 50 for remote ones, 10 for programs.",
 		},
 		{
-			name: "tools", schema: listSchema(), read: (*entry).readTools,
+			name: "tools", schema: listSchema, read: (*entry).readTools,
 			doc: "The tools that are offered, by the server's own names. By default, and if it is empty or has `*`, all are.",
 		},
 		{
-			name: "denyTools", schema: listSchema(), read: (*entry).readDenyTools, adds: true,
+			name: "denyTools", schema: listSchema, read: (*entry).readDenyTools, adds: true,
 			doc: "Tools that are not offered, whatever `tools` says.",
 		},
 		{
-			name: "toolOverrides", schema: overridesSchema(), read: (*entry).readOverrides,
+			name: "toolOverrides", schema: overridesSchema, read: (*entry).readOverrides,
 			doc: "What is told of single tools in place of what the server says, by the server's own names.",
 		},
 		{
-			name: "bareNames", schema: truthSchema("false"), read: (*entry).readBareNames,
+			name: "bareNames", schema: offSchema, read: (*entry).readBareNames,
 			doc: "true: the tools are offered under their own names, without `server__`.",
 		},
 		{
-			name: "resources", schema: withDefault(enumSchema("verbatim", "prefixed"), `"verbatim"`), read: (*entry).readResources,
+			name: "resources", schema: resourcesSchema, read: (*entry).readResources,
 			doc: "`prefixed`: resources are offered under URIs with the server's key.",
 		},
 		{
-			name: "simulated", schema: truthSchema("false"), read: (*entry).readSimulated,
+			name: "simulated", schema: offSchema, read: (*entry).readSimulated,
 			doc: "true: a built-in server only pretends, and says so. Of built-in servers only.",
 		},
 	}
@@ -130,7 +129,7 @@ func ownTerms() []term {
 // foreignTerms are the words of other programs' files: those that stand for
 // one of ours, and those that have no effect here but are no mistake either.
 func foreignTerms() []term {
-	list := []term{
+	return []term{
 		{name: "transport", like: "type", whose: "Lumi and LibreChat", adds: true, read: (*entry).readTransport},
 		{name: "transportType", like: "type", whose: "Cline", adds: true, read: (*entry).readTransport},
 		{name: "serverUrl", like: "url", whose: "Windsurf", read: (*entry).readURL},
@@ -161,19 +160,15 @@ func foreignTerms() []term {
 		{name: "headersHelper", whose: "Claude Code", note: "this version runs no program to get headers"},
 		{name: "settings", whose: "Zed", note: "only Zed's extensions read it"},
 	}
-	schemas := make(map[string]*jsonschema.Schema)
-	for _, t := range ownTerms() {
-		schemas[t.name] = t.schema
+}
+
+// description is what the schema says about the term.
+func (t term) description() string {
+	switch {
+	case t.whose == "":
+		return t.doc
+	case t.like != "":
+		return fmt.Sprintf("The same as `%s`, in files of %s.", t.like, t.whose)
 	}
-	for i := range list {
-		t := &list[i]
-		t.schema = &jsonschema.Schema{}
-		t.doc = fmt.Sprintf("No effect here; it is in files of %s.", t.whose)
-		if t.like != "" {
-			t.schema = schemas[t.like].CloneSchemas()
-			t.doc = fmt.Sprintf("The same as `%s`, in files of %s.", t.like, t.whose)
-		}
-		t.schema.Deprecated = true
-	}
-	return list
+	return fmt.Sprintf("No effect here; it is in files of %s.", t.whose)
 }

@@ -127,9 +127,9 @@ func stepOf(e *hub.Error) Step {
 	switch e.Code {
 	case message.PlaceholderUnresolved, message.ConfigInvalid:
 		return StepConfig
-	case message.CommandNotFound, message.CommandUnusable, message.NodeMissing, message.UvMissing, message.ServerUnreachable:
+	case message.CommandNotFound, message.NodeMissing, message.UvMissing, message.ServerUnreachable, message.ServerCertificate:
 		return StepCommand
-	case message.ServerExited:
+	case message.ServerExited, message.CommandUnusable:
 		return StepStart
 	case message.ServerProtocol:
 		return StepVersion

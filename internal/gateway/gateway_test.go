@@ -497,8 +497,15 @@ func TestRequestKey(t *testing.T) {
 		a, b string
 		same bool
 	}{
-		{`"x"`, `"\u0078"`, true}, {`"/"`, `"\/"`, true}, {`"\""`, `"\u0022"`, true}, {`"é"`, `"\u00e9"`, true},
-		{`1`, `"1"`, false}, {`1`, `1.0`, false}, {`"x"`, `"X"`, false}, {`"\\"`, `"\/"`, false}, {`-1`, `-1`, true},
+		{`"x"`, `"\u0078"`, true},
+		{`"/"`, `"\/"`, true},
+		{`"\""`, `"\u0022"`, true},
+		{`"é"`, `"\u00e9"`, true},
+		{`1`, `"1"`, false},
+		{`1`, `1.0`, false},
+		{`"x"`, `"X"`, false},
+		{`"\\"`, `"\/"`, false},
+		{`-1`, `-1`, true},
 	} {
 		if got := gateway.RequestKey([]byte(tt.a)) == gateway.RequestKey([]byte(tt.b)); got != tt.same {
 			t.Errorf("%s and %s: the same is %t", tt.a, tt.b, got)

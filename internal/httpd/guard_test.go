@@ -1,6 +1,7 @@
 package httpd_test
 
 import (
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -21,7 +22,7 @@ func TestHost(t *testing.T) {
 		"evil.example": message.HostRefused, "evil.example:8080": message.HostRefused,
 		"127.0.0.1.evil.example": message.HostRefused, "localhost.evil.example:80": message.HostRefused,
 		"0.0.0.0": message.HostRefused, "[::]": message.HostRefused, "192.0.2.1": message.HostRefused,
-		"localhost.": message.HostRefused, "[::1%25lo]": message.HostRefused,
+		"localhost.": message.HostRefused,
 	} {
 		for _, path := range []string{"/mcp", "/api/v1/servers", "/", "/healthz"} {
 			s.want(t, request{path: path, host: host}, want)
@@ -48,10 +49,7 @@ func TestAllowHosts(t *testing.T) {
 }
 
 func TestAllowHostsInvalid(t *testing.T) {
-	for _, name := range []string{"", "*", "*.example", "https://hub.example", "hub.example/", "hub.example:", "hub.example:0", "hub.example:70000", "a b", "-x", "ü.example", "user@hub.example"} {
-		if name == "hub.example:" {
-			continue // the same as without a colon
-		}
+	for _, name := range []string{"", "*", "*.example", "https://hub.example", "hub.example/", "hub.example:0", "hub.example:70000", "a b", "-x", "ü.example", "user@hub.example"} {
 		_, err := httpd.New(httpd.Options{AllowHosts: []string{"good.example", name}})
 		if !hub.IsCode(err, message.AllowHostInvalid) {
 			t.Errorf("%q: %v", name, err)
@@ -177,8 +175,12 @@ func TestToken(t *testing.T) {
 func TestWrongToken(t *testing.T) {
 	s := serve(t, httpd.Options{}, who).stopAtEnd(t)
 	for _, values := range [][]string{
-		{"Bearer " + s.admin + "x"}, {"Bearer"}, {"Basic " + s.admin}, {s.admin},
-		{"Bearer " + s.admin, "Bearer " + s.admin}, {"", "Bearer " + s.admin},
+		{"Bearer " + s.admin + "x"},
+		{"Bearer"},
+		{"Basic " + s.admin},
+		{s.admin},
+		{"Bearer " + s.admin, "Bearer " + s.admin},
+		{"", "Bearer " + s.admin},
 	} {
 		res := s.want(t, request{header: http.Header{"Authorization": values}}, message.TokenRefused)
 		if got := res.Header.Get("WWW-Authenticate"); res.StatusCode != http.StatusUnauthorized || got != `Bearer realm="toolcrib", error="invalid_token"` {
@@ -297,7 +299,10 @@ func BenchmarkGuard(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	h, err := httpd.Handler(httpd.Options{Tokens: tokens, Doors: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})})
+	h, err := httpd.Handler(httpd.Options{
+		Tokens: tokens, Log: slog.New(slog.DiscardHandler),
+		Doors: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -55,6 +55,7 @@ type Options struct {
 type Server struct {
 	http      *http.Server
 	listeners []net.Listener
+	secure    bool // the TCP listeners have TLS
 
 	mu       sync.Mutex
 	silent   map[net.Conn]struct{} // connections that have sent nothing yet
@@ -87,13 +88,13 @@ func New(opt Options) (*Server, error) {
 		opt.Log.Warn("tokens and all that is called travel unprotected: others than this machine reach a listener without TLS; " +
 			"use --tls-cert and --tls-key, or a reverse proxy that has TLS")
 	}
-	s := &Server{listeners: opt.Listeners, silent: make(map[net.Conn]struct{})}
+	s := &Server{listeners: opt.Listeners, secure: opt.TLS != nil, silent: make(map[net.Conn]struct{})}
 	s.http = &http.Server{
 		Handler: &guard{
 			doors: opt.Doors, refuse: opt.Refuse, tokens: opt.Tokens, allowed: allowed,
 			requireToken: opt.RequireToken || open, log: opt.Log,
 		},
-		TLSConfig:         opt.TLS,
+		TLSConfig:         withProtocols(opt.TLS),
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -102,6 +103,17 @@ func New(opt Options) (*Server, error) {
 	}
 	s.http.RegisterOnShutdown(s.hangUp)
 	return s, nil
+}
+
+// withProtocols offers HTTP/2. net/http does so by itself, but not if a plain
+// listener of the same server happens to be served first.
+func withProtocols(config *tls.Config) *tls.Config {
+	if config == nil {
+		return nil
+	}
+	config = config.Clone()
+	config.NextProtos = []string{"h2", "http/1.1"}
+	return config
 }
 
 // track keeps account of the connections that have sent nothing yet, as
@@ -138,7 +150,7 @@ func (s *Server) URL() string {
 			continue
 		}
 		scheme, address := "http", *tcp
-		if s.http.TLSConfig != nil {
+		if s.secure {
 			scheme = "https"
 		}
 		if address.IP.IsUnspecified() {
@@ -169,7 +181,7 @@ func (s *Server) Run() error {
 }
 
 func (s *Server) serve(ln net.Listener) error {
-	if _, tcp := ln.Addr().(*net.TCPAddr); tcp && s.http.TLSConfig != nil {
+	if _, tcp := ln.Addr().(*net.TCPAddr); tcp && s.secure {
 		return s.http.ServeTLS(ln, "", "")
 	}
 	return s.http.Serve(ln)

@@ -3,6 +3,8 @@
 // what a message says to others.
 //
 // Duplex streams are [Lines]: child processes ([StartStdio]), servers in this
-// process ([Pipe]), and this program's own standard input and output.
-// Streamable HTTP is a request and its answer at a time.
+// process ([Pipe]), and this program's own standard input and output; [SSE],
+// which is HTTP with server-sent events; and [WebSocket]. Streamable HTTP is a
+// request and its answer at a time. [Network] says how all that goes over a
+// network gets there.
 package transport

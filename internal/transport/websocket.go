@@ -63,7 +63,8 @@ func dialWebSocket(ctx context.Context, opt HTTPOptions, p pace) (*WebSocket, er
 	}
 	opt = opt.withDefaults()
 	pool := opt.pool()
-	pool.ForceAttemptHTTP2 = false                                             // a WebSocket begins in HTTP/1.1
+	// A WebSocket begins in HTTP/1.1.
+	pool.ForceAttemptHTTP2 = false
 	conn, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{ //nolint:bodyclose // it has no body, but for a refusal, which is closed there
 		HTTPClient: &http.Client{
 			Transport:     pool,

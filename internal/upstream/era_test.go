@@ -61,6 +61,11 @@ func TestEra(t *testing.T) {
 		{"HTTP that was legacy before", func(t *testing.T) hub.Server { return remote(t, "-fault", "modernonly") }, &legacy, protocol.Rev20260728},
 		{"HTTP of the SDK, with sessions", func(t *testing.T) hub.Server { return sdkHTTP(t, false) }, nil, protocol.Rev20251125},
 		{"HTTP of the SDK, of both eras", func(t *testing.T) hub.Server { return sdkHTTP(t, true) }, nil, protocol.Rev20260728},
+		{"SSE of the SDK", sdkSSE, nil, protocol.Rev20251125},
+		{"SSE of the SDK, taken for modern", sdkSSE, &modern, protocol.Rev20251125},
+		{"WebSocket of the SDK", sdkWebSocket, nil, protocol.Rev20251125},
+		{"modern WebSocket", func(t *testing.T) hub.Server { return overWebSocket(t, "-fault", "modernonly") }, nil, protocol.Rev20260728},
+		{"WebSocket that knows no other question", func(t *testing.T) hub.Server { return overWebSocket(t, "-fault", "silentunknown") }, nil, protocol.Rev20251125},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			opt := options(tt.server(t))

@@ -85,6 +85,9 @@ func (c *Conn) Explain(err error) *hub.Error {
 // handshakeFault explains why a connection did not come about. ctx is without
 // the limit of the handshake.
 func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
+	if fallen, ok := errors.AsType[*fallbackError](err); ok {
+		return c.fallbackFault(fallen, c.handshakeFault(ctx, fallen.then))
+	}
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		return e
 	}
@@ -99,9 +102,6 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 			return unknownVersion(string(list[0]))
 		}
 		return c.Explain(err)
-	}
-	if fallen, ok := errors.AsType[*fallbackError](err); ok {
-		return c.fallbackFault(fallen, c.handshakeFault(ctx, fallen.then))
 	}
 	var health Health
 	asked := http.MethodGet // opens streams

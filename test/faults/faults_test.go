@@ -57,8 +57,9 @@ func (h *running) beside(f func()) {
 	f()
 }
 
-// A server that never becomes ready is away for a clear reason; what others
-// offer is listed and can be called, and of its own tools none is known.
+// A server that never becomes ready is away for a clear reason, which whoever
+// calls a tool of it is told, though none is known; what others offer is listed
+// and can be called.
 func TestNeverReady(t *testing.T) {
 	const brief = 300 * time.Millisecond
 	for _, tt := range []struct {
@@ -96,7 +97,9 @@ func TestNeverReady(t *testing.T) {
 				b.Handshake = tt.handshake
 				b.Pause, b.Backoff = time.Minute, time.Minute // one attempt is enough
 			}
-			h := start(t, b, tt.server(t, tt.args...))
+			server := tt.server(t, tt.args...)
+			server.Timeout = impatience
+			h := start(t, b, server)
 			h.beside(func() {
 				s := h.awaitCode("faulty", tt.code)
 				if text := s.Reason + " " + s.Remedy; !strings.Contains(text, tt.says) {
@@ -111,7 +114,7 @@ func TestNeverReady(t *testing.T) {
 				a, err := c.call("faulty__echo", `{"text":"x"}`)
 				if err != nil {
 					t.Errorf("%s: %v", e, err)
-				} else if code, number := a.codes(); code != "tool_unknown" || number != codeFor(e, code) {
+				} else if code, number := a.codes(); code != "server_down" || number != codeFor(e, code) || !strings.Contains(a.Error.Data.Reason, tt.says) {
 					t.Errorf("%s: got %s", e, a.raw)
 				}
 			}

@@ -25,7 +25,7 @@ func posix(t *testing.T) {
 
 // command is a process that the hub is to start, whatever it may be.
 func command(name string, args ...string) hub.Server {
-	return hub.Server{Key: "faulty", Kind: hub.KindStdio, Command: name, Args: args, Enabled: true, AutoStart: true, Timeout: patience}
+	return hub.Server{Key: "faulty", Kind: hub.KindStdio, Command: name, Args: args, Enabled: true, AutoStart: true, AutoRestart: true, Timeout: patience}
 }
 
 // /readyz says of each server what is wrong with it and what to do about it, in
@@ -44,7 +44,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	noDir := command(program)
 	noDir.Dir = "/nowhere"
 	nobody := hub.Server{
-		Key: "faulty", Kind: hub.KindHTTP, Enabled: true, AutoStart: true, Timeout: patience,
+		Key: "faulty", Kind: hub.KindHTTP, Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience,
 		URL: "http://" + net.JoinHostPort("127.0.0.1", rig.FreePort(t)) + "/mcp?key=secret",
 	}
 	off := command(program)
@@ -64,7 +64,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 		{"no uvx", command("uvx", "some-server"), hub.StateFailed, "uv_missing", "belongs to uv", "Install uv"},
 		{"no program", command("/etc/passwd"), hub.StateFailed, "command_unusable", "cannot be run", "permissions"},
 		{"no directory", noDir, hub.StateFailed, "command_unusable", "/nowhere", "cwd"},
-		{"crash at the start", command(program, "-fault", "crashstart"), hub.StateFailed, "server_crash_loop", "cannot find the database", "start Toolcrib again"},
+		{"crash at the start", command(program, "-fault", "crashstart"), hub.StateFailed, "server_crash_loop", "cannot find the database", "toolcrib server restart faulty"},
 		{"junk", command("/bin/sh", "-c", "echo Starting; echo Ready; read a; read b"), hub.StateReconnecting, "server_not_mcp", "2 lines that are no messages", "Check the command"},
 		{"not a word", command("/bin/sh", "-c", "read a; read b"), hub.StateReconnecting, "server_silent", `"initialize" within 1s`, "by hand"},
 		{"another protocol", command(program, "-fault", "badproto"), hub.StateFailed, "server_protocol", "1999-01-01", "2025-11-25"},

@@ -85,7 +85,7 @@ func stdio(t *testing.T, key string, args ...string) hub.Server {
 	t.Helper()
 	return hub.Server{
 		Key: key, Kind: hub.KindStdio, Command: faultServer(t), Args: args,
-		Enabled: true, AutoStart: true, Timeout: patience,
+		Enabled: true, AutoStart: true, AutoRestart: true, Timeout: patience,
 	}
 }
 
@@ -93,7 +93,7 @@ func stdio(t *testing.T, key string, args ...string) hub.Server {
 func remote(t *testing.T, key string, args ...string) hub.Server {
 	t.Helper()
 	_, url := spawn(t, "127.0.0.1:0", args...)
-	return hub.Server{Key: key, Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, Timeout: patience}
+	return hub.Server{Key: key, Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience}
 }
 
 // spawn starts a fault-injecting server at the address and returns the URL of

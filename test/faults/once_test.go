@@ -136,7 +136,7 @@ func newCounter(t *testing.T, spoil func(conn net.Conn, id json.RawMessage)) *co
 }
 
 func (c *counter) server() hub.Server {
-	return hub.Server{Key: "faulty", Kind: hub.KindHTTP, URL: c.URL + "/mcp", Enabled: true, AutoStart: true, Timeout: patience}
+	return hub.Server{Key: "faulty", Kind: hub.KindHTTP, URL: c.URL + "/mcp", Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience}
 }
 
 // However an HTTP server breaks off, it gets a call once, and the caller learns
@@ -219,7 +219,7 @@ func TestIdleConnectionsThatAreClosed(t *testing.T) {
 func TestServerGoneAndBack(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", rig.FreePort(t))
 	p, url := spawn(t, address)
-	s := hub.Server{Key: "faulty", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, Timeout: patience}
+	s := hub.Server{Key: "faulty", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience}
 	h := start(t, fleet.DefaultBudget(), s)
 	h.await("faulty", hub.StateReady)
 	callers := []*caller{h.connect(legacy), h.connect(modern)}

@@ -22,16 +22,19 @@ type Connection struct {
 }
 
 // entry is the connection as the client has it in its file.
-func (c Connection) entry(f *entryForm) map[string]any {
-	e := map[string]any{"command": c.Command, "args": c.Args}
-	kind := f.typeStdio
+func (c Connection) entry(f *entryForm) clientEntry {
 	if c.URL != "" {
-		e, kind = map[string]any{"url": c.URL}, f.typeHTTP
+		return clientEntry{Type: f.typeHTTP, URL: c.URL}
 	}
-	if kind != "" {
-		e["type"] = kind
-	}
-	return e
+	return clientEntry{Type: f.typeStdio, Command: c.Command, Args: c.Args}
+}
+
+// clientEntry is a server in a client's file.
+type clientEntry struct {
+	Type    string   `json:"type,omitempty"`
+	Command string   `json:"command,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	URL     string   `json:"url,omitempty"`
 }
 
 // Connect returns the text of the client's file with Toolcrib in it. All else
@@ -55,27 +58,32 @@ func Connect(client Client, text []byte, c Connection) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found && says(was, entry) {
+	if found && saysSame(was, entry) {
 		return text, nil
 	}
 	return config.SetServerIn(text, form.block, EntryName, entry)
 }
 
-// says reports whether an entry says all that another does, and nothing
-// against it. Clients add members of their own.
-func says(entry, other []byte) bool {
+// saysSame reports whether an entry makes the client do what ours would.
+// Clients add members of their own, and a "type" that goes without saying.
+func saysSame(entry, ours []byte) bool {
 	var is, want map[string]any
-	if json.Unmarshal(entry, &is) != nil || json.Unmarshal(other, &want) != nil {
+	if json.Unmarshal(entry, &is) != nil || json.Unmarshal(ours, &want) != nil {
 		return false
 	}
-	for name, value := range want {
-		if !reflect.DeepEqual(is[name], value) {
+	if args, ok := is["args"].([]any); ok && len(args) == 0 {
+		delete(is, "args")
+	}
+	for _, name := range []string{"command", "args", "url"} {
+		if !reflect.DeepEqual(is[name], want[name]) {
 			return false
 		}
 	}
-	_, command := is["command"]
-	_, url := is["url"]
-	return !(command && url) && is["disabled"] != true && is["enabled"] != false
+	kind := is["type"]
+	if is["command"] != nil && (kind == nil || kind == "stdio") {
+		kind = want["type"]
+	}
+	return kind == want["type"] && is["disabled"] != true && is["enabled"] != false
 }
 
 // Disconnect returns the text of the client's file without Toolcrib, and

@@ -85,8 +85,9 @@ func (f *Found) Select(keys []string) error {
 
 // Plan says of each server that was found what taking it over means for the
 // current configuration: it is new; it is there just so, whether it is enabled
-// or not; or another definition has its key. A built-in server whose settings
-// nobody has changed is no definition. Each list is in the order of the file.
+// or not; or another definition has its key. Settings for a built-in server
+// that has none yet are new; a server in place of a built-in one clashes with
+// it. Each list is in the order of the file.
 func Plan(found *Found, current *config.Config) (added, same, clashing []string) {
 	for _, s := range found.servers {
 		i := slices.IndexFunc(current.Servers, func(c hub.Server) bool { return c.Key == s.Key })
@@ -95,7 +96,7 @@ func Plan(found *Found, current *config.Config) (added, same, clashing []string)
 			added = append(added, s.Key)
 		case found.isSame(s, current.Servers[i]):
 			same = append(same, s.Key)
-		case current.Servers[i].Kind == hub.KindBuiltin && string(config.Render(current.Servers[i])) == "{}":
+		case s.Kind == hub.KindBuiltin && string(config.Render(current.Servers[i])) == "{}":
 			added = append(added, s.Key)
 		default:
 			clashing = append(clashing, s.Key)

@@ -173,8 +173,7 @@ func TestStopSSE(t *testing.T) {
 // that is given up.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ln := newLine()
-		h := openAt(t, ln)
+		h := openAt(t, newLine())
 		s := h.dial(t, "").greet()
 		asked := s.ask(ping, "1") // greet is over
 		e := h.listen(t, "")
@@ -216,10 +215,6 @@ func TestSilence(t *testing.T) {
 		}
 		cancel()
 		<-heard
-		s.conn.CloseNow()
-		h.client.CloseIdleConnections()
-		_ = h.door.Close(t.Context())
-		_ = ln.Close()
 	})
 }
 

@@ -88,7 +88,7 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
-	body, err := readBody(w, r)
+	body, err := d.readBody(w, r)
 	if err != nil {
 		Refuse(w, statusOf(err), hub.AsError(err))
 		return
@@ -233,14 +233,14 @@ func refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) boo
 }
 
 // tooBig refuses a message that is longer than any may be.
-func tooBig() *hub.Error {
-	return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(maxBody>>20)+" MiB")
+func (d *Door) tooBig() *hub.Error {
+	return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(d.limits.MaxBytes>>20)+" MiB")
 }
 
 // readBody reads a whole body within the limits.
-func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxBody {
-		return nil, tooBig()
+func (d *Door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	if r.ContentLength > int64(d.limits.MaxBytes) {
+		return nil, d.tooBig()
 	}
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(time.Now().Add(bodyLimit))
@@ -251,11 +251,11 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 		_, err = io.ReadFull(r.Body, body)
 	} else {
 		// The size that is claimed is not believed before it has come.
-		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(d.limits.MaxBytes)))
 	}
 	_ = ctl.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return nil, tooBig()
+		return nil, d.tooBig()
 	}
 	if err != nil {
 		return nil, hub.E(message.MessageMalformed, err, "detail", "the body did not come to its end")

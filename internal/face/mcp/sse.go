@@ -69,7 +69,7 @@ func (d *Door) messages(w http.ResponseWriter, r *http.Request) {
 	if refuseType(w, r) {
 		return
 	}
-	body, err := readBody(w, r)
+	body, err := d.readBody(w, r)
 	if err != nil {
 		Refuse(w, statusOf(err), hub.AsError(err))
 		return

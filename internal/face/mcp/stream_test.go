@@ -8,11 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
@@ -197,15 +197,22 @@ func TestHostile(t *testing.T) {
 
 // A message that is too large is answered, and the stream goes on.
 func TestTooLarge(t *testing.T) {
-	if testing.Short() {
-		t.Skip("NOT RUN under -short: this test sends 64 MiB")
-	}
 	h := open(t)
+	h.door.SetMaxBytes(1 << 20)
 	s := h.dial(t, "")
-	if got := s.ask("%s", strings.Repeat(" ", 64<<20+1)); code(got) != "message_too_big" {
-		t.Errorf("got %s", got)
+	for _, size := range []int{1<<20 + 1, 3 << 20} {
+		if got := s.ask("%s", strings.Repeat(" ", size)); code(got) != "message_too_big" || !strings.Contains(got, "1 MiB") {
+			t.Errorf("%d bytes: %s", size, got)
+		}
 	}
 	s.greet()
+	if got := s.ask("%s%s", fmt.Sprintf(ping, "1"), strings.Repeat(" ", 1<<20-len(fmt.Sprintf(ping, "1")))); got != fmt.Sprintf(pong, "1") {
+		t.Errorf("the largest message: %s", got)
+	}
+	e := h.listen(t, "")
+	if status := e.post(strings.Repeat(" ", 1<<20+1)); status != http.StatusRequestEntityTooLarge {
+		t.Errorf("posted: status %d", status)
+	}
 }
 
 // The first revisions have batches; each request in one can be cancelled.
@@ -283,25 +290,25 @@ func TestListen(t *testing.T) {
 // A stream takes 64 calls at a time, and goes on with the next when one has
 // ended.
 func TestBound(t *testing.T) {
-	h := open(t)
-	s := h.dial(t, "").greet()
-	for i := range 70 {
-		s.send(hold, fmt.Sprint(i))
-	}
-	for range 64 {
-		<-h.began
-	}
-	select {
-	case <-h.began:
-		t.Error("a 65th call has begun")
-	case <-time.After(50 * time.Millisecond):
-	}
-	close(h.release)
-	for range 70 {
-		if got := s.next(); !strings.Contains(got, `"result"`) {
-			t.Errorf("got %s", got)
+	synctest.Test(t, func(t *testing.T) {
+		h := openAt(t, newLine())
+		s := h.dial(t, "").greet()
+		go func() {
+			for i := range 70 {
+				s.send(hold, fmt.Sprint(i))
+			}
+		}()
+		synctest.Wait()
+		if n := len(h.began); n != 64 {
+			t.Errorf("%d calls have begun", n)
 		}
-	}
+		close(h.release)
+		for range 70 {
+			if got := s.next(); !strings.Contains(got, `"result"`) {
+				t.Errorf("got %s", got)
+			}
+		}
+	})
 }
 
 // When the hub stops, calls under way are answered and the stream is closed as
@@ -364,36 +371,33 @@ func TestImpatientStop(t *testing.T) {
 	}
 }
 
-// A client that does not read delays nobody else, and its own calls end when
-// its patience is over.
+// A client that does not read delays nobody else, and is given up together
+// with its calls when it has not taken a message for 10 s.
 func TestDeafClient(t *testing.T) {
-	h := open(t)
-	deaf, well := h.dial(t, "").greet(), h.dial(t, "").greet()
-	go func() {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		for i := 0; ; i++ {
-			// It asks for much, and reads nothing.
-			raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"lab__steps","arguments":{"steps":5000},"_meta":{"progressToken":%d}}}`, i, i)
-			if deaf.conn.Write(ctx, websocket.MessageText, raw) != nil {
-				return
-			}
-		}
-	}()
-	var group errgroup.Group
-	group.Go(func() error {
-		for i := range 50 {
+	synctest.Test(t, func(t *testing.T) {
+		h := openAt(t, newLine()) // which buffers nothing
+		deaf, well := h.dial(t, "").greet(), h.dial(t, "").greet()
+		began := time.Now()
+		deaf.send(hold, "1")
+		deaf.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lab__steps","arguments":{"steps":5},"_meta":{"progressToken":2}}}`)
+		synctest.Wait()
+		for i := range 5 {
 			well.send(add, i, i)
 			if got := well.next(); !strings.Contains(got, fmt.Sprint(i+1)) {
-				return fmt.Errorf("got %s", got)
+				t.Errorf("got %s", got)
 			}
 		}
-		return nil
+		well.send(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"lab__steps","arguments":{"steps":5},"_meta":{"progressToken":2}}}`)
+		for range 6 {
+			well.next()
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the other client waited for %s", waited)
+		}
+		if err := <-h.ended; err == nil || time.Since(began) != 10*time.Second {
+			t.Errorf("the call of the deaf client ended with %v after %s", err, time.Since(began))
+		}
 	})
-	if err := group.Wait(); err != nil {
-		t.Error(err)
-	}
-	deaf.conn.CloseNow()
 }
 
 // FuzzStream: whatever comes in a frame, the stream goes on, and who asks is

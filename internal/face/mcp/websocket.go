@@ -92,7 +92,7 @@ func (k *socket) converse(s *stream) {
 	k.conn.SetReadLimit(-1) // read has a limit that leaves the connection usable
 	var all sync.WaitGroup
 	defer all.Wait()
-	defer k.conn.CloseNow()
+	defer func() { _ = k.conn.CloseNow() }() // if it is not closed yet
 	defer s.cancel(errEnded)
 	all.Go(func() { k.keepAlive(s) })
 	all.Go(func() {
@@ -103,9 +103,9 @@ func (k *socket) converse(s *stream) {
 		}
 	})
 	for {
-		raw, err := k.read(s.ctx)
+		raw, err := k.read(s.ctx, s.door.limits.MaxBytes)
 		if _, large := errors.AsType[*transport.TooLargeError](err); large {
-			s.refuse(protocol.Legacy, nil, tooBig())
+			s.refuse(protocol.Legacy, nil, s.door.tooBig())
 			continue
 		}
 		if err != nil {
@@ -115,9 +115,9 @@ func (k *socket) converse(s *stream) {
 	}
 }
 
-// read returns the next message. One that is too large is discarded as it
+// read returns the next message. One of more than limit bytes is discarded as it
 // comes, with a [*transport.TooLargeError]; all other errors are final.
-func (k *socket) read(ctx context.Context) ([]byte, error) {
+func (k *socket) read(ctx context.Context, limit int) ([]byte, error) {
 	k.reading.Store(true)
 	defer k.reading.Store(false)
 	_, frame, err := k.conn.Reader(ctx)
@@ -126,11 +126,11 @@ func (k *socket) read(ctx context.Context) ([]byte, error) {
 	}
 	frame = &overheard{frame, &k.heard}
 	k.in.Reset()
-	n, err := k.in.ReadFrom(io.LimitReader(frame, maxBody+1))
-	if n > maxBody {
+	n, err := k.in.ReadFrom(io.LimitReader(frame, int64(limit)+1))
+	if n > int64(limit) {
 		k.in = bytes.Buffer{}
 		if _, err = io.Copy(io.Discard, frame); err == nil {
-			err = &transport.TooLargeError{Limit: maxBody}
+			err = &transport.TooLargeError{Limit: limit}
 		}
 	}
 	if err != nil {

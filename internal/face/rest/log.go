@@ -12,7 +12,7 @@ import (
 )
 
 type logInput struct {
-	keyInput
+	KeyInput
 	After  uint64 `query:"after" doc:"Only lines after the one with this number"`
 	Follow bool   `query:"follow" doc:"Answer with an event stream that goes on: an event named line for each"`
 }

@@ -11,11 +11,12 @@ import (
 
 type (
 	secretListOutput struct{ Body api.SecretList }
-	nameInput        struct {
+	// NameInput names the sealed value of an operation; exported as [KeyInput] is.
+	NameInput struct {
 		Name string `path:"name" doc:"Name of the sealed value" pattern:"^[A-Za-z0-9._-]{1,128}$"`
 	}
 	secretInput struct {
-		nameInput
+		NameInput
 		Body api.SecretValue
 	}
 )
@@ -39,7 +40,7 @@ func (d *Door) secrets() {
 			return nil, failed(d.opt.Control.SetSecret(in.Name, in.Body.Value))
 		})
 	huma.Register(d.api, change("deleteSecret", http.MethodDelete, "/secrets/{name}", "Forget a sealed value"),
-		func(_ context.Context, in *nameInput) (*struct{}, error) {
+		func(_ context.Context, in *NameInput) (*struct{}, error) {
 			return nil, failed(d.opt.Control.DeleteSecret(in.Name))
 		})
 }

@@ -12,14 +12,15 @@ import (
 )
 
 type (
-	keyInput struct {
+	// KeyInput names the server of an operation. It is exported for the framework, which skips embedded structs that are not.
+	KeyInput struct {
 		Key string `path:"key" doc:"Key of the server" maxLength:"512"`
 	}
 	serverOutput     struct{ Body api.Server }
 	serverListOutput struct{ Body api.ServerList }
 	serverAddInput   struct{ Body api.ServerAdd }
 	serverEditInput  struct {
-		keyInput
+		KeyInput
 		Body api.ServerChange
 	}
 	entryOutput struct {
@@ -27,7 +28,7 @@ type (
 		Body api.ServerEntry
 	}
 	actionInput struct {
-		keyInput
+		KeyInput
 		Action string `path:"action" enum:"enable,disable,start,stop,restart,refresh"`
 	}
 	testInput  struct{ Body api.Test }
@@ -53,9 +54,9 @@ func (d *Door) servers() {
 		return d.server(ctx, in.Body.Key)
 	})
 	huma.Register(d.api, operation("getServer", http.MethodGet, "/servers/{key}", "One server"),
-		func(ctx context.Context, in *keyInput) (*serverOutput, error) { return d.server(ctx, in.Key) })
+		func(ctx context.Context, in *KeyInput) (*serverOutput, error) { return d.server(ctx, in.Key) })
 	huma.Register(d.api, operation("getServerEntry", http.MethodGet, "/servers/{key}/entry", "What the configuration file says about a server, its secrets masked"),
-		func(_ context.Context, in *keyInput) (*entryOutput, error) {
+		func(_ context.Context, in *KeyInput) (*entryOutput, error) {
 			entry, etag, err := d.opt.Control.Entry(in.Key)
 			if err != nil {
 				return nil, failed(err)
@@ -70,7 +71,7 @@ func (d *Door) servers() {
 			return d.server(ctx, in.Key)
 		})
 	huma.Register(d.api, change("removeServer", http.MethodDelete, "/servers/{key}", "Stop a server and take it out of the configuration file"),
-		func(_ context.Context, in *keyInput) (*struct{}, error) {
+		func(_ context.Context, in *KeyInput) (*struct{}, error) {
 			return nil, failed(d.opt.Control.Remove(in.Key))
 		})
 	huma.Register(d.api, change("actOnServer", http.MethodPost, "/servers/{key}/{action}", "Enable, disable, start, stop, restart a server, or ask for its tools again"),

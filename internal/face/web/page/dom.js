@@ -93,12 +93,13 @@ export function facts(list, pairs) {
   keyed(list, pairs.filter(([, value]) => value !== '' && value != null), ([name]) => name, () => {
     const name = el('dt');
     const value = el('dd');
+    const node = el('div', '', name, value);
     return {
-      node: el('div', '', name, value),
+      node,
       update([n, v, kind]) {
         say(name, n);
         say(value, v);
-        value.className = kind ?? '';
+        set(node, 'class', kind ?? '');
       },
     };
   });

@@ -267,7 +267,7 @@ export function detect() {
   } catch {
     // switched off: the choice lasts as long as the page
   }
-  use(chosen in texts ? chosen : navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en');
+  use(Object.hasOwn(texts, chosen ?? '') ? chosen : navigator.language.toLowerCase().startsWith('zh') ? 'zh' : 'en');
 }
 
 /** Goes over to the other language. */
@@ -300,6 +300,7 @@ export function span(ms) {
 
 /** How long a call took. */
 export function took(ms) {
+  if (ms < 0.1) return '< 0.1 ms';
   if (ms < 10) return ms.toFixed(1) + ' ms';
   if (ms < 1000) return Math.round(ms) + ' ms';
   if (ms < 60000) return (ms / 1000).toFixed(1) + units[lang][0];

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/datadir"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// emptyHome is where nothing was ever started, in a way that also other
+// processes see. A short path has room for a socket.
+func emptyHome(t *testing.T) (dataDir string) {
+	t.Helper()
+	home, err := os.MkdirTemp("", "tc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(home) })
+	t.Setenv("HOME", home)
+	t.Setenv(datadir.EnvPath, filepath.Join(home, "data"))
+	t.Setenv("TOOLCRIB_CONFIG", filepath.Join(home, "config.json"))
+	return filepath.Join(home, "data")
+}
+
+// Every command works from an empty home, in a hub of its own, which leaves
+// the data directory free.
+func TestEmptyHome(t *testing.T) {
+	dir := emptyHome(t)
+	for _, test := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"server list", exitOK, "toolcrib server add"},
+		{"tool list --server calculator", exitOK, "calculator__calculator"},
+		{"tool show calculator", exitOK, "toolcrib call calculator__calculator expression=..."},
+		{"call calculator__calculator expression=6*7", exitOK, "42\n"},
+		{`call datetime__get_current_time {"timezone":"Mars/X"}`, exitToolError, "Mars/X"},
+		{"call nothing__there", exitFailure, "nothing__there"},
+		{"calls", exitOK, "calculator__calculator"},
+		{"secret list", exitOK, "toolcrib secret set"},
+		{"config show", exitOK, "config.json"},
+		{"token show", exitOK, filepath.Join(dir, "admin.token")},
+		{"token show --reveal", exitOK, "tca_"},
+		{"server log calculator", exitOK, "empty"},
+		{"server list --json", exitOK, `"servers": [`},
+		{"server add bad -- no-such-program", exitFailure, "--force"},
+		{"server add bad --force -- no-such-program", exitOK, "server show bad"},
+		{"server show bad", exitOK, "no-such-program"},
+		{"doctor", exitFailure, "command_not_found"},
+		{"server disable bad", exitOK, "disabled"},
+		{"doctor", exitOK, "Everything works."},
+		{"server remove bad", exitOK, "Removed bad"},
+	} {
+		code, out, errs := run(t, message.English, strings.Fields(test.args)...)
+		if code != test.code || !strings.Contains(out+errs, test.want) {
+			t.Errorf("%s: exit code %d, printed\n%s%s", test.args, code, out, errs)
+		}
+		if test.args != "token show --reveal" && strings.Contains(out+errs, "tca_") {
+			t.Errorf("%s: shows the token", test.args)
+		}
+	}
+	if held, pid, err := datadir.Peek(dir); held || err != nil {
+		t.Errorf("held by %d, %v", pid, err)
+	}
+}
+
+// Clients that start this program share one hub, which others find as well.
+func TestStdio(t *testing.T) {
+	dir := emptyHome(t)
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"6*7"}}}` + "\n"
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		cmd := exec.CommandContext(t.Context(), self, "stdio")
+		cmd.Env = append(os.Environ(), toolcribEnv+"=1")
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			in.Close()
+			_, _ = io.Copy(io.Discard, out)
+			_ = cmd.Wait()
+		})
+		if _, err := io.WriteString(in, hello); err != nil {
+			t.Fatal(err)
+		}
+		for lines := bufio.NewScanner(out); lines.Scan(); {
+			var answer struct{ ID int }
+			if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
+				t.Fatalf("%v: %s", err, lines.Text())
+			}
+			if answer.ID == 2 {
+				if !strings.Contains(lines.Text(), "42") {
+					t.Errorf("answered %s", lines.Text())
+				}
+				break
+			}
+		}
+	}
+	if code, out, errs := run(t, message.English, "status"); code != exitOK || !strings.Contains(out, "local socket only") {
+		t.Errorf("status: exit code %d, %s%s", code, out, errs)
+	}
+	if code, _, errs := run(t, message.English, "stop"); code != exitOK {
+		t.Errorf("stop: exit code %d, %s", code, errs)
+	}
+	for deadline := time.Now().Add(15 * time.Second); ; {
+		held, pid, err := datadir.Peek(dir)
+		if !held && err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("still held by %d, %v", pid, err)
+		}
+	}
+}
+
+// A hub that cannot start is told of, with the place of its log.
+func TestStdioWithoutAHub(t *testing.T) {
+	dir := emptyHome(t)
+	config := os.Getenv("TOOLCRIB_CONFIG")
+	write(t, config, "{")
+	t.Setenv(toolcribEnv, "1") // for the hub that is started
+	s, _, _ := newTest(t, message.English, "")
+	s.Config = config
+	_, err := s.ensureHub(t.Context(), dir)
+	if !hub.IsCode(err, message.HubStartFailed) {
+		t.Fatalf("got %v", err)
+	}
+	if log, err := os.ReadFile(hubLog(dir)); err != nil || !strings.Contains(string(log), "config.json:1:") {
+		t.Errorf("the log says %q, %v", log, err)
+	}
+}

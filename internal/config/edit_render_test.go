@@ -1,0 +1,150 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// reread is what the reader makes of a rendered server.
+func reread(t *testing.T, s hub.Server) hub.Server {
+	t.Helper()
+	entry := Render(s)
+	text, err := SetServer(nil, s.Key, entry)
+	if err != nil {
+		t.Fatalf("%s: %v", entry, err)
+	}
+	c, warnings, err := Parse("rendered.json", text, builtins())
+	if err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, w := range warnings {
+		if !strings.Contains(w.Detail, "cannot be filled in") { // a fault of the server that was given
+			t.Errorf("%s: %v", text, w)
+		}
+	}
+	for _, is := range c.Servers {
+		if is.Key == s.Key {
+			is.Order = s.Order
+			return is
+		}
+	}
+	t.Fatalf("%s holds no server %q", text, s.Key)
+	return hub.Server{}
+}
+
+// TestRenderGolden writes every server of the reader's tests in our form, and
+// reads it again.
+func TestRenderGolden(t *testing.T) {
+	servers := 0
+	for path, text := range goldenFiles(t) {
+		c, _, err := Parse(path, text, builtins())
+		if err != nil {
+			continue
+		}
+		for _, s := range c.Servers {
+			servers++
+			if diff := cmp.Diff(s, reread(t, s)); diff != "" {
+				t.Errorf("%s, %s: %s (-want +got)\n%s", path, s.Key, Render(s), diff)
+			}
+		}
+	}
+	if servers < 20 {
+		t.Errorf("only %d servers were tested", servers)
+	}
+}
+
+func TestRender(t *testing.T) {
+	on := hub.Server{
+		Key: "k", Enabled: true, AutoStart: true, AutoRestart: true, AutoReconnect: true, Timeout: hub.DefaultTimeout,
+	}
+	for _, test := range []struct {
+		change func(*hub.Server)
+		want   string
+	}{
+		{func(s *hub.Server) { s.Key, s.Kind, s.Priority = "calculator", hub.KindBuiltin, hub.PriorityBuiltin }, `{}`},
+		{
+			func(s *hub.Server) { s.Kind, s.URL, s.Priority = hub.KindHTTP, "https://h/mcp", hub.PriorityRemote },
+			`{"url":"https://h/mcp"}`,
+		},
+		{
+			func(s *hub.Server) { s.Kind, s.URL, s.Priority = hub.KindHTTP, "https://h/sse", hub.PriorityRemote },
+			`{"type":"http","url":"https://h/sse"}`,
+		},
+		{
+			func(s *hub.Server) { s.Kind, s.URL, s.Priority = hub.KindSSE, "https://h/sse?k=1", hub.PriorityRemote },
+			`{"url":"https://h/sse?k=1"}`,
+		},
+		{
+			func(s *hub.Server) { s.Kind, s.URL, s.Priority = hub.KindWebSocket, "${env:URL}", hub.PriorityRemote },
+			`{"type":"ws","url":"${env:URL}"}`,
+		},
+		{
+			func(s *hub.Server) {
+				*s = hub.Server{
+					Key: "k", Name: "名 \"n\"", Kind: hub.KindStdio, Command: "c", Args: []string{"<a>", ""}, Dir: "/d",
+					Env:      map[string]string{"B": "${env:B}", "A": "", envFileName(".env"): ""},
+					Priority: 7, Timeout: 90 * time.Second, BareNames: true, PrefixURIs: true,
+					Rules: hub.ToolRules{
+						Allow: []string{"a"}, Deny: []string{"d"},
+						Override: map[string]hub.ToolOverride{"a": {Name: "n", Description: "d"}, "b": {Description: "e"}},
+					},
+				}
+			},
+			`{"name":"名 \"n\"","command":"c","args":["<a>",""],"env":{"A":"","B":"${env:B}"},"envFile":".env","cwd":"/d",` +
+				`"enabled":false,"autoStart":false,"autoRestart":false,"autoReconnect":false,"priority":7,"timeout":"1m30s",` +
+				`"bareNames":true,"resources":"prefixed","tools":["a"],"denyTools":["d"],` +
+				`"toolOverrides":{"a":{"name":"n","description":"d"},"b":{"description":"e"}}}`,
+		},
+	} {
+		s := on
+		test.change(&s)
+		if got := string(Render(s)); got != test.want {
+			t.Errorf("got  %s\nwant %s", got, test.want)
+		}
+		if diff := cmp.Diff(s, reread(t, s)); diff != "" {
+			t.Errorf("%s: (-want +got)\n%s", test.want, diff)
+		}
+	}
+}
+
+func TestRelocate(t *testing.T) {
+	root := t.TempDir()
+	project, err := filepath.Abs(filepath.Join(root, "pro${ject"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(project, ".vscode", "mcp.json")
+	s := hub.Server{
+		Command: "${workspaceFolder}/run", Args: []string{"${workspaceFolderBasename}", "$${workspaceFolder}", "${input:key}"},
+		Env: map[string]string{"F": "${file:key}", "H": "${file:~/key}", envFileName(".env"): "", envFileName("${userHome}/.env"): ""},
+		Dir: "sub", Headers: map[string]string{"A": "Bearer ${file:key}"}, URL: "http://h/${env:X}",
+	}
+	before := fmt.Sprint(s)
+	got := Relocate(s, path)
+	escaped := literal(project)
+	want := hub.Server{
+		Command: escaped + "/run", Args: []string{literal(filepath.Base(project)), "$${workspaceFolder}", "${input:key}"},
+		Env: map[string]string{
+			"F": "${file:" + filepath.Join(project, ".vscode", "key") + "}", "H": "${file:~/key}",
+			envFileName(filepath.Join(project, ".env")): "", envFileName("${userHome}/.env"): "",
+		},
+		Dir: filepath.Join(project, "sub"), Headers: map[string]string{"A": "Bearer ${file:" + filepath.Join(project, ".vscode", "key") + "}"},
+		URL: "http://h/${env:X}",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if fmt.Sprint(s) != before {
+		t.Error("the server that was given was changed")
+	}
+	if diff := cmp.Diff(s, Relocate(s, "mcp.json")); diff != "" {
+		t.Errorf("of a file whose place is not known (-want +got)\n%s", diff)
+	}
+}
