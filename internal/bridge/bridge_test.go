@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/bridge"
@@ -359,9 +360,15 @@ func FuzzBridge(f *testing.F) {
 		if err := <-end; err != nil {
 			t.Fatal(err)
 		}
-		hub.send(got)
-		hub.send(fmt.Sprintf(done, `"last"`))
+		go func() {
+			for _, raw := range []string{got, fmt.Sprintf(done, `"last"`)} {
+				end <- hub.conn.Write(t.Context(), websocket.MessageText, []byte(raw))
+			}
+		}()
 		for c.next() != fmt.Sprintf(done, `"last"`) {
+		}
+		if err := errors.Join(<-end, <-end); err != nil {
+			t.Fatal(err)
 		}
 		kill()
 		_ = c.in.Close()

@@ -84,6 +84,7 @@ func TestStdio(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var leave []func()
 	for range 3 {
 		cmd := exec.CommandContext(t.Context(), self, "stdio")
 		cmd.Env = append(os.Environ(), toolcribEnv+"=1")
@@ -98,7 +99,7 @@ func TestStdio(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() {
+		leave = append(leave, func() {
 			in.Close()
 			_, _ = io.Copy(io.Discard, out)
 			_ = cmd.Wait()
@@ -122,10 +123,15 @@ func TestStdio(t *testing.T) {
 	if code, out, errs := run(t, message.English, "status"); code != exitOK || !strings.Contains(out, "local socket only") {
 		t.Errorf("status: exit code %d, %s%s", code, out, errs)
 	}
+	for _, client := range leave {
+		client() // one that is attached would start another hub
+	}
 	if code, _, errs := run(t, message.English, "stop"); code != exitOK {
 		t.Errorf("stop: exit code %d, %s", code, errs)
 	}
-	for deadline := time.Now().Add(15 * time.Second); ; {
+	tick := time.NewTicker(servePoll)
+	defer tick.Stop()
+	for deadline := time.Now().Add(15 * time.Second); ; <-tick.C {
 		held, pid, err := datadir.Peek(dir)
 		if !held && err == nil {
 			return

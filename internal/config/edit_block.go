@@ -125,9 +125,14 @@ func entryKey(c children, i int) (string, bool) {
 		}
 		return c.name(i), true
 	}
-	id := childrenOf(c.value(i)).member("id")
+	return elementID(c.value(i))
+}
+
+// elementID is the "id" of an element of an array.
+func elementID(v *hujson.Value) (string, bool) {
+	id := childrenOf(v).member("id")
 	if id == nil || id.Value.Kind() != '"' {
 		return "", false
 	}
-	return id.Value.(hujson.Literal).String(), true
+	return textOf(id), true
 }

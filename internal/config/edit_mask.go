@@ -119,13 +119,18 @@ func (h hider) walk(v *hujson.Value, in setting, name string) {
 		return
 	}
 	before := ""
+	password := asksPassword(c)
 	for i := range c.len() {
 		child := c.value(i)
 		switch {
 		case c.object != nil && in == plain && namesAnything(name) && childrenOf(child).len() > 0:
 			h.walk(child, plain, "")
 		case c.object != nil:
-			h.walk(child, below(in, c, i), c.name(i))
+			at := below(in, c.name(i))
+			if password && at == plain && c.name(i) == "default" {
+				at = inSecret // an input of VS Code
+			}
+			h.walk(child, at, c.name(i))
 		case in == inArgs:
 			h.walk(child, in, before)
 			if child.Value.Kind() == '"' {
@@ -166,23 +171,21 @@ func (h hider) value(v *hujson.Value, in setting, name string) {
 	}
 }
 
-// below is the setting of member i of an object.
-func below(in setting, c children, i int) setting {
+// below is the setting of a member's value.
+func below(in setting, name string) setting {
 	if in != plain {
 		return in
 	}
 	// A name that is misspelt has a value all the same.
-	switch member := strings.ToLower(c.name(i)); {
+	switch member := strings.ToLower(name); {
 	case member == "env", member == "environment":
 		return inEnv
 	case member == "headers":
 		return inHeader
 	case member == "args":
 		return inArgs
-	case member == "platforms", secretName(c.name(i)):
+	case member == "platforms", secretName(name):
 		return inSecret
-	case member == "default" && asksPassword(c):
-		return inSecret // an input of VS Code
 	}
 	return plain
 }
@@ -273,55 +276,56 @@ func (u *unmasking) restore(v, was *hujson.Value) {
 		u.restoreText(v, was)
 		return
 	}
-	var old children
-	if was != nil {
-		old = childrenOf(was)
-	}
+	old := counterparts(was)
 	seen := make(map[string]int)
 	for i := range c.len() {
-		if c.object != nil {
-			name := c.name(i)
-			u.restore(c.value(i), nth(old, name, seen[name]))
-			seen[name]++
-			continue
-		}
-		u.restore(c.value(i), counterpart(old, c, i))
-	}
-}
-
-// nth is the member with the name after n others with the same, or nil.
-func nth(c children, name string, n int) *hujson.Value {
-	for i := range c.len() {
-		if c.object == nil || c.name(i) != name {
-			continue
-		}
-		if n == 0 {
-			return c.value(i)
-		}
-		n--
-	}
-	return nil
-}
-
-// counterpart is the element of old that element i of c is: the one with the
-// same "id" if it has one, else the one with the same index.
-func counterpart(old, c children, i int) *hujson.Value {
-	if old.array == nil {
-		return nil
-	}
-	if id, ok := entryKey(c, i); ok {
-		var found *hujson.Value
-		for j := range old.len() {
-			if k, ok := entryKey(old, j); ok && k == id && (found == nil || j == i) {
-				found = old.value(j)
+		var then *hujson.Value
+		switch id, hasID := childID(c, i); {
+		case hasID:
+			if same := old.named[id]; seen[id] < len(same) {
+				then = same[seen[id]]
 			}
+			seen[id]++
+		case i < len(old.numbered):
+			then = old.numbered[i]
 		}
-		return found
+		u.restore(c.value(i), then)
 	}
-	if i < old.len() {
-		return old.value(i)
+}
+
+// former is the children of a value of the current text, by what tells them
+// again. Several may have the same name.
+type former struct {
+	named    map[string][]*hujson.Value
+	numbered []*hujson.Value // of an array
+}
+
+func counterparts(v *hujson.Value) former {
+	var f former
+	if v == nil {
+		return f
 	}
-	return nil
+	c := childrenOf(v)
+	f.named = make(map[string][]*hujson.Value)
+	for i := range c.len() {
+		if id, ok := childID(c, i); ok {
+			f.named[id] = append(f.named[id], c.value(i))
+		}
+		if c.array != nil {
+			f.numbered = append(f.numbered, c.value(i))
+		}
+	}
+	return f
+}
+
+// childID is what tells child i again: the name of a member, the "id" of an
+// element. An object and an array have no child in common.
+func childID(c children, i int) (id string, ok bool) {
+	if c.object != nil {
+		return "." + c.name(i), true
+	}
+	id, ok = elementID(c.value(i))
+	return "#" + id, ok
 }
 
 func (u *unmasking) restoreText(v, was *hujson.Value) {

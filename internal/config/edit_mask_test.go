@@ -184,6 +184,23 @@ func TestUnmaskRefuses(t *testing.T) {
 	}
 }
 
+// TestMaskMany is texts that would take hours if any step looked at all members
+// for each member.
+func TestMaskMany(t *testing.T) {
+	for _, text := range [][3]string{
+		{"{", `"token":"x",`, "}"},
+		{"{", `"default":"x",`, "}"},
+		{"[", `{"id":"x"},`, "]"},
+		{"[", `"https://a@b/?c",`, "]"},
+		{"[", `1,//="` + "\n", "]"},
+		{`["`, "https://a@b/?c ", `"]`},
+		{`{"args":["`, "--token=x ", `"]}`},
+		{`{"command":"`, "--token x ", `"}`},
+	} {
+		checkMask(t, []byte(text[0]+strings.Repeat(text[1], 50_000)+text[2]))
+	}
+}
+
 func TestMaskArgs(t *testing.T) {
 	got := MaskArgs([]string{"-y", "--token", "x", "a b", "--key=y"})
 	if want := []string{"-y", "--token", Unchanged, "a b", "--key=" + Unchanged}; !slices.Equal(got, want) {

@@ -26,7 +26,7 @@ func Seal(entry []byte, key string, put func(name, value string) error) ([]byte,
 		c := childrenOf(&t.root)
 		for i := range c.len() {
 			member, v := c.name(i), c.value(i)
-			switch in := below(plain, c, i); {
+			switch in := below(plain, member); {
 			case in == inEnv || in == inHeader:
 				values := childrenOf(v)
 				for j := range values.len() {

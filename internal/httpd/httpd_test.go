@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -86,7 +87,7 @@ func serve(t *testing.T, opt httpd.Options, door http.HandlerFunc) *rig {
 }
 
 // stop ends the server within the time of ctx.
-func (s *rig) stop(t *testing.T, ctx context.Context) {
+func (s *rig) stop(ctx context.Context, t *testing.T) {
 	t.Helper()
 	if err := errors.Join(s.Shutdown(ctx), <-s.ran); err != nil {
 		t.Errorf("end: %v", err)
@@ -95,7 +96,7 @@ func (s *rig) stop(t *testing.T, ctx context.Context) {
 
 func (s *rig) stopAtEnd(t *testing.T) *rig {
 	t.Helper()
-	t.Cleanup(func() { s.stop(t, context.Background()) })
+	t.Cleanup(func() { s.stop(context.Background(), t) })
 	return s
 }
 
@@ -133,9 +134,7 @@ func (s *rig) answer(t *testing.T, url string, q request) *http.Response {
 		t.Fatal(err)
 	}
 	req.Host = q.host
-	for name, values := range q.header {
-		req.Header[name] = values
-	}
+	maps.Copy(req.Header, q.header)
 	if q.client == nil {
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
@@ -282,7 +281,7 @@ func TestSeveralListeners(t *testing.T) {
 			t.Errorf("%s: status %d", url, res.StatusCode)
 		}
 	}
-	s.stop(t, t.Context())
+	s.stop(t.Context(), t)
 	for _, ln := range []net.Listener{first, second} {
 		if c, err := net.Dial("tcp", ln.Addr().String()); err == nil {
 			c.Close()
@@ -336,7 +335,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	<-entered
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	s.stop(t, ctx)
+	s.stop(ctx, t)
 	<-left
 }
 
@@ -362,5 +361,5 @@ func TestShutdownDoesNotWaitForSilence(t *testing.T) {
 	_ = res.Body.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
-	s.stop(t, ctx)
+	s.stop(ctx, t)
 }

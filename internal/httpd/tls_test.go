@@ -208,7 +208,7 @@ func TestTLSRotation(t *testing.T) {
 		want(2)
 		time.Sleep(10 * time.Second)
 		want(2)
-		if text := log.String(); strings.Count(text, string(message.For(message.English, message.TLSUnusable, nil).What[:19])) != 2 {
+		if text := log.String(); strings.Count(text, "the new one cannot be used") != 2 {
 			t.Errorf("of two that cannot be used the log says %q", text)
 		}
 

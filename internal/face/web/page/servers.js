@@ -52,14 +52,15 @@ function makeRow(key, opened) {
   const why = el('span');
   const remedy = el('span', 'remedy');
   const retry = el('span', 'muted');
-  reason.append(why, ' ', remedy, ' ', retry);
+  reason.append(why, remedy, ' ', retry);
 
   const known = el('dl', 'facts');
-  const toolNames = el('p', 'names code');
+  const toolNames = el('ul', 'names code');
+  const noTools = el('p', 'muted');
   const toolsTitle = el('h3');
   const stderr = scrolling('stderr');
   const log = logView(key);
-  const panel = el('div', 'details', known, toolsTitle, toolNames, stderr.node, log.node);
+  const panel = el('div', 'details', known, toolsTitle, toolNames, noTools, stderr.node, log.node);
   const more = disclosure(panel, (open) => open && opened(key), name, kind);
 
   return {
@@ -74,7 +75,7 @@ function makeRow(key, opened) {
       stateSign(state, s.state);
       say(name, s.name || s.key);
       say(kind, t(s.kind) ?? s.kind);
-      say(tools, t('toolCount', s.tools));
+      say(tools, s.tools || s.state === 'ready' ? t('toolCount', s.tools) : '');
       set(since, 'datetime', s.since);
       set(since, 'title', clock(s.since));
       say(since, t('since', span(all.now() - Date.parse(s.since))));
@@ -90,12 +91,19 @@ function makeRow(key, opened) {
       facts(known, about(s));
       const own = all.tools.filter((tool) => tool.server === s.key);
       say(toolsTitle, t('tools'));
-      toolNames.classList.toggle('code', own.length > 0);
-      say(toolNames, own.length ? own.map((tool) => tool.name).join('   ') : t('noTools'));
+      show(noTools, !own.length);
+      say(noTools, t('noTools'));
+      keyed(toolNames, own, (tool) => tool.name, makeName);
       stderr.put(t('stderr'), s.stderr);
       log.title();
     },
   };
+}
+
+/** The name of a tool among those of its server. */
+function makeName() {
+  const node = el('li');
+  return { node, update: (tool) => say(node, tool.tool) };
 }
 
 function about(s) {

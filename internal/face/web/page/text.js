@@ -131,7 +131,7 @@ export const texts = {
     calls: '调用',
     connect: '连接',
     attention: '需要处理',
-    hub: '本机 Toolcrib',
+    hub: '概况',
     recentCalls: '最近的调用',
     connectTitle: '连接客户端',
     readOnly: '本页只读。要修改，请用命令行：toolcrib --help',
