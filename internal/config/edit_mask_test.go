@@ -197,7 +197,7 @@ func TestMaskMany(t *testing.T) {
 		{`{"args":["`, "--token=x ", `"]}`},
 		{`{"command":"`, "--token x ", `"}`},
 	} {
-		checkMask(t, []byte(text[0]+strings.Repeat(text[1], 50_000)+text[2]))
+		checkMask(t, []byte(text[0]+strings.Repeat(text[1], 10_000)+text[2]))
 	}
 }
 

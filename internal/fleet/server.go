@@ -230,7 +230,7 @@ func (s *server) await(ctx context.Context, say func(*hub.Error) *hub.Error) (*u
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, s.tooLate(ctx, reason)
+			return nil, s.tooLate(ctx, reason, "it was not reached in time.")
 		}
 	}
 }
@@ -274,7 +274,9 @@ func (s *server) down(reason *hub.Error) *hub.Error {
 	return hub.E(message.ServerDown, reason, "server", s.key, "reason", text)
 }
 
-func (s *server) tooLate(ctx context.Context, reason *hub.Error) error {
+// tooLate is for who has waited until ctx ended: the reason why the server is
+// not ready or, if there is none yet, the text otherwise.
+func (s *server) tooLate(ctx context.Context, reason *hub.Error, otherwise string) error {
 	if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		if e, ok := errors.AsType[*hub.Error](context.Cause(ctx)); ok {
 			return e
@@ -284,7 +286,7 @@ func (s *server) tooLate(ctx context.Context, reason *hub.Error) error {
 	if reason != nil {
 		return s.down(reason)
 	}
-	return hub.E(message.ServerDown, ctx.Err(), "server", s.key, "reason", "it was not reached in time.")
+	return hub.E(message.ServerDown, ctx.Err(), "server", s.key, "reason", otherwise)
 }
 
 func (s *server) definition() hub.Server {

@@ -98,7 +98,7 @@ func (s *server) stop(ctx context.Context) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return s.tooLate(ctx, nil)
+			return s.tooLate(ctx, nil, "it has not ended in time, and is still being stopped.")
 		}
 		s.mu.Lock()
 	}
@@ -128,7 +128,7 @@ func (s *server) refresh(ctx context.Context) error {
 		case <-conn.Done():
 			continue
 		case <-ctx.Done():
-			return s.tooLate(ctx, nil)
+			return s.tooLate(ctx, nil, "it has not given its tools in time.")
 		}
 		select {
 		case err := <-done:
@@ -137,7 +137,7 @@ func (s *server) refresh(ctx context.Context) error {
 			}
 			return nil
 		case <-ctx.Done():
-			return s.tooLate(ctx, nil)
+			return s.tooLate(ctx, nil, "it has not given its tools in time.")
 		}
 	}
 }
@@ -158,11 +158,12 @@ func (s *server) redefine(def hub.Server) {
 		}
 		return
 	}
-	if !old.Enabled || s.want != wantDown {
+	switch {
+	case old.Enabled && s.want == wantDown: // and stays so
+	case old.Enabled && s.alive && !s.fleet.opt.OnDemand:
+		s.want = wantUp
+	default:
 		s.want = s.byDefault()
-		if s.alive && def.Enabled && !s.fleet.opt.OnDemand {
-			s.want = wantUp
-		}
 	}
 	s.quit()
 }

@@ -65,7 +65,7 @@ func DialSSE(ctx context.Context, opt HTTPOptions) (*SSE, error) {
 func (s *SSE) open(life context.Context, end context.CancelCauseFunc) (*eventStream, error) {
 	req := s.http.request(http.MethodGet, &Outbound{})
 	req.Header.Set("Accept", protocol.ContentEvents)
-	res, err := s.http.ask(req.WithContext(life), nil) //nolint:bodyclose // the event stream closes it
+	res, err := s.http.ask(req.WithContext(life), nil)
 	if err != nil {
 		return nil, causeOf(life, err)
 	}
@@ -209,7 +209,7 @@ func (s *SSE) Write(ctx context.Context, msg []byte) error {
 	defer context.AfterFunc(s.http.closed, func() { cancel(errStreamClosed) })()
 	req := s.http.request(http.MethodPost, &Outbound{Body: msg})
 	req.URL, req.Host = s.to, s.to.Host
-	res, err := s.http.ask(req.WithContext(ctx), msg) //nolint:bodyclose // drain and readBody close it
+	res, err := s.http.ask(req.WithContext(ctx), msg)
 	if err != nil {
 		return err
 	}

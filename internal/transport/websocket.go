@@ -65,7 +65,7 @@ func dialWebSocket(ctx context.Context, opt HTTPOptions, p pace) (*WebSocket, er
 	pool := opt.pool()
 	// A WebSocket begins in HTTP/1.1.
 	pool.ForceAttemptHTTP2 = false
-	conn, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{ //nolint:bodyclose // it has no body, but for a refusal, which is closed there
+	conn, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{
 			Transport:     pool,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

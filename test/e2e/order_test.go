@@ -12,7 +12,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/toolcrib/toolcrib/internal/app"
-	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -20,22 +19,21 @@ import (
 // it.
 func inProcess(t *testing.T, servers ...rig.Server) rig.Door {
 	t.Helper()
-	cfg, _, err := config.Load(rig.WriteConfig(t, servers...), app.Builtins())
-	if err != nil {
-		t.Fatal(err)
-	}
 	hub, err := app.New(t.Context(), app.Options{
-		Config: cfg, Listen: "127.0.0.1:0", DataDir: t.TempDir(), Version: "test", Log: slog.New(slog.DiscardHandler),
+		Config: rig.WriteConfig(t, servers...), Strict: true, Listen: "127.0.0.1:0", DataDir: t.TempDir(),
+		Version: "test", Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	hub.Start()
 	t.Cleanup(func() {
 		if err := hub.Stop(context.WithoutCancel(t.Context())); err != nil {
 			t.Errorf("stop the hub: %v", err)
 		}
 	})
+	if err := hub.Start(); err != nil {
+		t.Fatal(err)
+	}
 	return rig.NewDoor(t, hub.URL())
 }
 

@@ -181,6 +181,7 @@ func TestReady(t *testing.T) {
 		"well":       {"ready", "", ""},
 		"calculator": {"ready", "", ""},
 		"datetime":   {"ready", "", ""},
+		"device":     {"ready", "", ""},
 	}
 	for key, w := range want {
 		hub.AwaitState(key, w.state)

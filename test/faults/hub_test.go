@@ -134,18 +134,13 @@ func start(t *testing.T, b fleet.Budget, servers ...hub.Server) *running {
 func startIn(t *testing.T, dir string, b fleet.Budget, servers ...hub.Server) *running {
 	t.Helper()
 	before := takeStock(t)
-	servers = append(servers, stdio(t, "healthy"))
-	for i := range servers {
-		servers[i].Order = i
-	}
 	a, err := app.New(t.Context(), app.Options{
-		Config: &config.Config{Servers: servers}, Listen: "127.0.0.1:0", DataDir: dir,
+		Config: write(t, append(servers, stdio(t, "healthy"))), Strict: true, Listen: "127.0.0.1:0", DataDir: dir,
 		Version: "test", Log: slog.New(slog.DiscardHandler), Budget: b,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.Start()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(func() {
 		if err := a.Stop(context.WithoutCancel(t.Context())); err != nil {
@@ -154,9 +149,26 @@ func startIn(t *testing.T, dir string, b fleet.Budget, servers ...hub.Server) *r
 		transport.CloseIdleConnections()
 		before.compare()
 	})
+	if err := a.Start(); err != nil {
+		t.Fatal(err)
+	}
 	h := &running{App: a, t: t, http: &http.Client{Transport: transport, Timeout: deadline}}
 	h.await("healthy", hub.StateReady)
 	return h
+}
+
+// write writes a configuration file with the servers, in that order, and
+// returns its path.
+func write(t *testing.T, servers []hub.Server) string {
+	t.Helper()
+	entries := make([]rig.Server, len(servers))
+	for i, s := range servers {
+		entries[i].Key = s.Key
+		if err := json.Unmarshal(config.Render(s), &entries[i].Entry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return rig.WriteConfig(t, entries...)
 }
 
 // status is what /readyz says of one server.

@@ -3,7 +3,7 @@
 import { $, copy, el, say, set, show } from './dom.js';
 import { t } from './text.js';
 
-const json = (value) => JSON.stringify(value, null, 2);
+const json = (value) => JSON.stringify(value, null, 2).replace(/\[\s+("[^"]*")\s+\]/g, '[$1]');
 const program = { command: 'toolcrib', args: ['stdio'] };
 
 const clients = [
@@ -29,7 +29,7 @@ const clients = [
   {
     name: 'vscode',
     title: 'VS Code',
-    file: '.vscode/mcp.json',
+    file: 'mcp.json',
     program: () => json({ servers: { toolcrib: { type: 'stdio', ...program } } }),
     url: (url) => json({ servers: { toolcrib: { type: 'http', url } } }),
   },

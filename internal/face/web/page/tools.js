@@ -1,11 +1,10 @@
 // The tools: searchable, and only the first of very many at once.
 
-import { $, el, keyed, mark, say, set, show, sign } from './dom.js';
+import { $, el, keyed, mark, rowsOf, say, set, show, sign } from './dom.js';
 import { t } from './text.js';
 import { stateSign } from './servers.js';
 
 const atOnce = 20;
-const long = 140; // characters of a description that are surely shown
 
 let whole = false; // all are shown, not only the first
 
@@ -26,6 +25,10 @@ export function tools(state) {
   show($('tools-more'), many);
   say($('tools-more'), whole ? t('fewer') : t('all', left.length));
   keyed($('tool-list'), first, (tool) => tool.name, makeRow);
+  // First all are measured and then all are changed: the page is laid out once.
+  const shown = rowsOf($('tool-list'));
+  const cut = shown.map((row) => row.isCut());
+  shown.forEach((row, i) => row.offerMore(cut[i]));
 }
 
 /** Makes the search and the button work; render() shows the tools again. */
@@ -81,9 +84,10 @@ function makeRow() {
       say(againWord, t('idempotent'));
       say(description, tool.description);
       show(description, tool.description);
-      show(more, tool.description?.length > long || tool.description?.includes('\n'));
       set(more, 'aria-label', `${open ? t('less') : t('more')}: ${tool.name}`);
       label();
     },
+    isCut: () => open || description.scrollHeight > description.clientHeight + 1,
+    offerMore: (yes) => show(more, yes),
   };
 }
