@@ -96,6 +96,7 @@ type App struct {
 	network transport.Network
 
 	bus     *bus.Bus
+	ended   *bus.Bus // of calls; apart, since a burst of them would push other events out
 	source  *control.Source
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
@@ -109,7 +110,7 @@ type App struct {
 
 	once    sync.Once
 	stopErr error
-	ended   chan struct{} // somebody asked for the end
+	over    chan struct{} // closed when somebody has asked for the end
 	end     sync.Once
 	failed  chan error
 	steps   []step
@@ -126,8 +127,8 @@ type step struct {
 // held. Stop is to be called also if Start never is.
 func New(ctx context.Context, opt Options) (_ *App, err error) {
 	a := &App{
-		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{},
-		failed: make(chan error, 8), ended: make(chan struct{}),
+		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{}, ended: &bus.Bus{},
+		failed: make(chan error, 8), over: make(chan struct{}),
 	}
 	defer func() {
 		if err != nil {
@@ -251,7 +252,7 @@ func (a *App) assemble() error {
 			})
 		},
 	})
-	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.bus, Log: a.log})
+	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log})
 	a.gateway = gateway.New(gateway.Options{
 		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,
 	})
@@ -289,7 +290,7 @@ func implementation(version string) []byte {
 // Start begins to serve. It does not wait for any server: what is known of
 // them from before is listed at once. The error is a [*hub.Error].
 func (a *App) Start() error {
-	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.bus) })
+	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
 	a.run("servers", a.fleet.Run)
 	served := make(chan struct{})
@@ -383,11 +384,11 @@ func (a *App) Stop(ctx context.Context) error {
 
 // End asks for the end of the hub: Ended is closed. It may be called more than
 // once, and does not wait.
-func (a *App) End() { a.end.Do(func() { close(a.ended) }) }
+func (a *App) End() { a.end.Do(func() { close(a.over) }) }
 
 // Ended is closed when somebody has asked for the end of the hub from within;
 // it is then to be stopped.
-func (a *App) Ended() <-chan struct{} { return a.ended }
+func (a *App) Ended() <-chan struct{} { return a.over }
 
 // URL is where the hub listens, without a path; "" if it serves the local
 // socket only.

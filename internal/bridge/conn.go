@@ -17,7 +17,7 @@ type Conn struct {
 // given, which may lead through a local socket; header is sent along, such as
 // Authorization. ctx bounds the attempt. The connection is closed by [Run].
 func Connect(ctx context.Context, client *http.Client, url string, header http.Header) (*Conn, error) {
-	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient: client, HTTPHeader: header, Subprotocols: []string{"mcp"},
 	})
 	if err != nil {

@@ -70,6 +70,7 @@ func identify(s hub.Server) string {
 	field(s.Args...)
 	field(slices.Sorted(maps.Keys(s.Env))...)
 	field(s.Dir)
+	field(s.EnvFile)
 	field(s.URL)
 	if s.Simulated {
 		field("simulated")

@@ -123,6 +123,9 @@ func show(c *Config) string {
 		if s.Command != "" {
 			fmt.Fprintf(&b, "  command %q %q\n", s.Command, s.Args)
 		}
+		if s.EnvFile != "" {
+			fmt.Fprintf(&b, "  envFile %q\n", s.EnvFile)
+		}
 		if s.Dir != "" {
 			fmt.Fprintf(&b, "  cwd %q\n", s.Dir)
 		}

@@ -119,8 +119,7 @@ func (t *tree) entry(name, key string) (*place, error) {
 // entryKey is the key of the server that child i of a block is about.
 func entryKey(c children, i int) (string, bool) {
 	if c.object != nil {
-		entry := childrenOf(c.value(i))
-		if c.name(i) == lumiDevice && entry.member("command") == nil && entry.member("url") == nil {
+		if c.name(i) == lumiDevice {
 			return ourDevice, true
 		}
 		return c.name(i), true

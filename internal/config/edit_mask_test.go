@@ -202,8 +202,8 @@ func TestMaskMany(t *testing.T) {
 }
 
 func TestMaskArgs(t *testing.T) {
-	got := MaskArgs([]string{"-y", "--token", "x", "a b", "--key=y"})
-	if want := []string{"-y", "--token", Unchanged, "a b", "--key=" + Unchanged}; !slices.Equal(got, want) {
+	got := MaskArgs([]string{"-y", "--token", "x", "a b", "--key=y", "-e", "NAME", "-e", "NAME=z"})
+	if want := []string{"-y", "--token", Unchanged, "a b", "--key=" + Unchanged, "-e", "NAME", "-e", "NAME=" + Unchanged}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 }

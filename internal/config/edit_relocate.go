@@ -25,6 +25,9 @@ func Relocate(s hub.Server, path string) hub.Server {
 		s.Args[i] = from.text(arg)
 	}
 	s.Env, s.Headers = from.pairs(s.Env), from.pairs(s.Headers)
+	if s.EnvFile != "" {
+		s.EnvFile = from.path(from.project, from.text(s.EnvFile))
+	}
 	if s.Dir != "" {
 		s.Dir = from.path(from.project, from.text(s.Dir))
 	}
@@ -40,9 +43,6 @@ func (o origin) pairs(pairs map[string]string) map[string]string {
 	}
 	moved := make(map[string]string, len(pairs))
 	for name, value := range pairs {
-		if file, ok := envFilePath(name); ok {
-			name = envFileName(o.path(o.project, o.text(file)))
-		}
 		moved[name] = o.text(value)
 	}
 	return moved

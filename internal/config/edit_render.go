@@ -21,7 +21,8 @@ func Render(s hub.Server) []byte {
 	}
 	r.text("command", s.Command)
 	r.list("args", s.Args)
-	r.env(s.Env)
+	r.pairs("env", s.Env)
+	r.text("envFile", s.EnvFile)
 	r.text("cwd", s.Dir)
 	r.text("url", s.URL)
 	r.pairs("headers", s.Headers)
@@ -85,20 +86,6 @@ func (r *rendering) pairs(name string, values map[string]string) {
 		pairs.add(n, hujson.String(values[n]))
 	}
 	r.add(name, object(pairs...).Value)
-}
-
-// env is the variables, and the file of more that the reader keeps among them.
-func (r *rendering) env(values map[string]string) {
-	values = maps.Clone(values)
-	var file string
-	for name := range values {
-		if path, ok := envFilePath(name); ok {
-			file = path
-			delete(values, name)
-		}
-	}
-	r.pairs("env", values)
-	r.text("envFile", file)
 }
 
 func (r *rendering) overrides(tools map[string]hub.ToolOverride) {

@@ -89,7 +89,7 @@ func TestRender(t *testing.T) {
 			func(s *hub.Server) {
 				*s = hub.Server{
 					Key: "k", Name: "名 \"n\"", Kind: hub.KindStdio, Command: "c", Args: []string{"<a>", ""}, Dir: "/d",
-					Env:      map[string]string{"B": "${env:B}", "A": "", envFileName(".env"): ""},
+					Env: map[string]string{"B": "${env:B}", "A": ""}, EnvFile: ".env",
 					Priority: 7, Timeout: 90 * time.Second, BareNames: true, PrefixURIs: true,
 					Rules: hub.ToolRules{
 						Allow: []string{"a"}, Deny: []string{"d"},
@@ -123,7 +123,7 @@ func TestRelocate(t *testing.T) {
 	path := filepath.Join(project, ".vscode", "mcp.json")
 	s := hub.Server{
 		Command: "${workspaceFolder}/run", Args: []string{"${workspaceFolderBasename}", "$${workspaceFolder}", "${input:key}"},
-		Env: map[string]string{"F": "${file:key}", "H": "${file:~/key}", envFileName(".env"): "", envFileName("${userHome}/.env"): ""},
+		Env: map[string]string{"F": "${file:key}", "H": "${file:~/key}"}, EnvFile: ".env",
 		Dir: "sub", Headers: map[string]string{"A": "Bearer ${file:key}"}, URL: "http://h/${env:X}",
 	}
 	before := fmt.Sprint(s)
@@ -133,9 +133,9 @@ func TestRelocate(t *testing.T) {
 		Command: escaped + "/run", Args: []string{literal(filepath.Base(project)), "$${workspaceFolder}", "${input:key}"},
 		Env: map[string]string{
 			"F": "${file:" + filepath.Join(project, ".vscode", "key") + "}", "H": "${file:~/key}",
-			envFileName(filepath.Join(project, ".env")): "", envFileName("${userHome}/.env"): "",
 		},
-		Dir: filepath.Join(project, "sub"), Headers: map[string]string{"A": "Bearer ${file:" + filepath.Join(project, ".vscode", "key") + "}"},
+		EnvFile: filepath.Join(project, ".env"),
+		Dir:     filepath.Join(project, "sub"), Headers: map[string]string{"A": "Bearer ${file:" + filepath.Join(project, ".vscode", "key") + "}"},
 		URL: "http://h/${env:X}",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

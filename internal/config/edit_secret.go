@@ -135,8 +135,11 @@ func argument(before, value string) []span {
 		switch {
 		case before == "-H", before == "--header", before == "--headers":
 			return from(1 + strings.IndexAny(value, ":="))
-		case before == "-e", before == "--env":
-			return from(1 + strings.IndexByte(value, '='))
+		case before == "-e" || before == "--env":
+			if !set {
+				return nil // the name of a variable that is passed on
+			}
+			return from(len(name) + 1)
 		case secretName(before):
 			return from(0)
 		}

@@ -100,7 +100,7 @@ func (f *filling) stdio(s *hub.Server) {
 		}
 		before = s.Args[i]
 	}
-	s.Env = f.env(s.Env)
+	s.Env, s.EnvFile = f.env(s.Env, s.EnvFile), ""
 	if s.Dir != "" {
 		dir, err := f.resolver.Resolve(s.Dir)
 		f.fail(err)
@@ -109,20 +109,15 @@ func (f *filling) stdio(s *hub.Server) {
 	}
 }
 
-// env fills in environment variables. What files of variables hold gives way
-// to what stands in the configuration.
-func (f *filling) env(env map[string]string) map[string]string {
+// env fills in environment variables. What the file of variables holds gives
+// way to what stands in the configuration.
+func (f *filling) env(env map[string]string, file string) map[string]string {
 	filled := make(map[string]string, len(env))
-	var files []string
 	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if path, ok := envFilePath(name); ok {
-			files = append(files, path)
-			continue
-		}
 		filled[name] = f.text(env[name])
 		f.hide(filled[name])
 	}
-	for _, file := range files {
+	if file != "" {
 		path, err := f.resolver.Resolve(file)
 		f.fail(err)
 		if f.err != nil {
@@ -176,19 +171,4 @@ func (f *filling) remote(s *hub.Server) {
 	if s.Headers = headers; len(headers) == 0 {
 		s.Headers = nil
 	}
-}
-
-// The name under which a server's "envFile" is kept among its environment
-// variables: a placeholder that stands for all the variables in the file.
-const (
-	envFileBegin = "${envFile:"
-	envFileEnd   = "}"
-)
-
-func envFileName(path string) string { return envFileBegin + path + envFileEnd }
-
-func envFilePath(name string) (path string, ok bool) {
-	rest, begins := strings.CutPrefix(name, envFileBegin)
-	path, ends := strings.CutSuffix(rest, envFileEnd)
-	return path, begins && ends
 }

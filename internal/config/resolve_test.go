@@ -64,7 +64,9 @@ func TestResolve(t *testing.T) {
 		},
 		"env file": {
 			`{"command":"x","envFile":"${workspaceFolder}/.env","env":{"BOTH":"this one"}}`,
-			func(s *hub.Server) { s.Env = map[string]string{"FROM_FILE": "file-value", "BOTH": "this one"} },
+			func(s *hub.Server) {
+				s.Env, s.EnvFile = map[string]string{"FROM_FILE": "file-value", "BOTH": "this one"}, ""
+			},
 			[]string{"file-value", "this one"},
 			nil,
 		},

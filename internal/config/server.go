@@ -165,25 +165,10 @@ func (e *entry) readCommand(m member) {
 func (e *entry) readArgs(m member) { e.server.Args = e.texts(m) }
 
 func (e *entry) readEnv(m member) {
-	for name, value := range e.env(m) {
-		e.setEnv(name, value)
-	}
+	e.server.Env = e.env(m)
 }
 
-func (e *entry) setEnv(name, value string) {
-	if e.server.Env == nil {
-		e.server.Env = make(map[string]string)
-	}
-	e.server.Env[name] = value
-}
-
-// readEnvFile keeps the file as a variable whose name is a placeholder, which
-// stands for all that the file holds when the server is started.
-func (e *entry) readEnvFile(m member) {
-	if path := e.text(m.name, m.value); path != "" {
-		e.setEnv(envFileName(path), "")
-	}
-}
+func (e *entry) readEnvFile(m member) { e.server.EnvFile = e.text(m.name, m.value) }
 
 func (e *entry) readDir(m member) {
 	e.server.Dir = e.text(m.name, m.value)

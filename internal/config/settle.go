@@ -238,7 +238,7 @@ func (e *entry) useless(such string, names ...string) {
 	}
 	s := &e.server
 	if s.Kind != hub.KindStdio {
-		s.Command, s.Args, s.Env, s.Dir = "", nil, nil, ""
+		s.Command, s.Args, s.Env, s.EnvFile, s.Dir = "", nil, nil, "", ""
 	}
 	if !s.Kind.Remote() {
 		s.URL, s.Headers = "", nil

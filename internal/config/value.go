@@ -106,11 +106,10 @@ func (e *entry) pairs(m member, fault func(name, value string) string) map[strin
 
 func (e *entry) env(m member) map[string]string {
 	return e.pairs(m, func(name, _ string) string {
-		_, file := envFilePath(name)
 		switch {
 		case name == "":
 			return "has a variable without a name"
-		case strings.Contains(name, "\x00"), !file && strings.Contains(name, "="):
+		case strings.ContainsAny(name, "=\x00"):
 			return `has a variable whose name holds "=" or NUL`
 		}
 		return ""

@@ -319,6 +319,6 @@ func (s *server) statusNow() hub.Status {
 // way, so that a connection made by one serves the other.
 func sameWay(a, b *hub.Server) bool {
 	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
-		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir &&
+		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
 		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
 }

@@ -37,6 +37,7 @@ type Server struct {
 	Command string
 	Args    []string
 	Env     map[string]string
+	EnvFile string // of further variables, which those of Env go before; "" for none
 	Dir     string
 
 	// HTTP, SSE and WebSocket.

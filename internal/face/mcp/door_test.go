@@ -68,7 +68,7 @@ func (e *events) post(body string) int {
 	return res.StatusCode
 }
 
-// next returns the next event.
+// next returns the next event that does not tell of changed tools.
 func (e *events) next() (name, data string) {
 	e.tb.Helper()
 	for e.in.Scan() {
@@ -77,7 +77,7 @@ func (e *events) next() (name, data string) {
 			name = after
 		} else if after, ok := strings.CutPrefix(line, "data: "); ok {
 			data = after
-		} else if line == "" && name != "" {
+		} else if line == "" && name != "" && !strings.Contains(data, toolsChanged) {
 			return name, data
 		}
 	}

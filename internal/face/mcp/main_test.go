@@ -235,7 +235,18 @@ func (s *socket) send(format string, args ...any) {
 	}
 }
 
+// next returns the next message that does not tell of changed tools, as may
+// come at any time after the start.
 func (s *socket) next() string {
+	s.tb.Helper()
+	for {
+		if raw := s.any(); !strings.Contains(raw, toolsChanged) {
+			return raw
+		}
+	}
+}
+
+func (s *socket) any() string {
 	s.tb.Helper()
 	ctx, cancel := context.WithTimeout(s.tb.Context(), limit)
 	defer cancel()
@@ -262,6 +273,8 @@ func (s *socket) want(want string) {
 }
 
 const (
+	toolsChanged = `"method":"notifications/tools/list_changed"`
+
 	initialize  = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	add         = `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"%d+1"}}}`

@@ -49,9 +49,10 @@ type stream struct {
 	mu        sync.Mutex
 	session   *gateway.Session // nil if none is open
 	exit      func()           // ends the session's being in use
-	running   map[string]*task // by gateway.RequestKey
+	running   map[string]*task // that can be cancelled, by gateway.RequestKey
 	batches   int              // so far
 	listening int
+	unsent    int           // tasks whose answers were not sent
 	leaving   bool          // nothing new is begun
 	quiet     chan struct{} // closed when nothing is under way and nothing will be
 }
@@ -112,7 +113,7 @@ func (s *stream) leave() {
 			t.cancel(errLeaving)
 		}
 	}
-	if len(s.running) == 0 {
+	if s.unsent == 0 {
 		close(s.quiet)
 	}
 }
@@ -203,10 +204,11 @@ func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
 func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 	defer s.finish(t)
 	if conv.opening {
-		s.open(m)
+		s.open(t, m)
 		return
 	}
 	a := s.door.answer(t.ctx, conv.caller, m, s)
+	s.settle(t)
 	if !errors.Is(context.Cause(t.ctx), errCancelled) {
 		s.send(a)
 	}
@@ -217,8 +219,9 @@ func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 
 // open opens a legacy session, in the place of the one before: a client that
 // begins anew does not wait any more for what it has asked.
-func (s *stream) open(m *wire.Message) {
+func (s *stream) open(t *task, m *wire.Message) {
 	session, a := s.door.gateway.Initialize(s.from, m)
+	s.settle(t)
 	if session == nil {
 		s.send(a)
 		return
@@ -276,6 +279,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 		defer s.finish(t)
 		caller := session.Caller()
 		answers := s.door.together(parts, s.notification, func(m *wire.Message) []byte { return s.part(caller, m) })
+		s.settle(t)
 		if answers != nil {
 			s.send(gateway.Answer{Raw: answers})
 		}
@@ -290,6 +294,7 @@ func (s *stream) part(caller *gateway.Caller, m *wire.Message) []byte {
 	}
 	defer s.finish(t)
 	a := s.door.gateway.Request(t.ctx, caller, m, s)
+	s.settle(t)
 	if errors.Is(context.Cause(t.ctx), errCancelled) {
 		return nil
 	}
@@ -308,8 +313,8 @@ func (s *stream) place(ctx context.Context) bool {
 	return false
 }
 
-// begin enters a task; finish is to be called if it returns nil. Otherwise the
-// task's place is given back.
+// begin enters a task; settle and then finish are to be called if it returns
+// nil. Otherwise the task's place is given back.
 func (s *stream) begin(t *task) *hub.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -321,6 +326,7 @@ func (s *stream) begin(t *task) *hub.Error {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	s.running[t.key] = t
+	s.unsent++
 	if t.listen {
 		s.listening++
 	}
@@ -345,15 +351,23 @@ func (s *stream) admit(t *task) *hub.Error {
 	return nil
 }
 
-// finish takes a task out again, once its answer was sent.
-func (s *stream) finish(t *task) {
-	t.cancel(nil)
+// settle says that the answer to a task is known, and about to be sent. Once
+// the client has it, it may use the id again.
+func (s *stream) settle(t *task) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.running, t.key)
 	if t.listen {
 		s.listening--
 	}
-	if s.leaving && len(s.running) == 0 {
+}
+
+// finish says that the answer to a settled task was sent.
+func (s *stream) finish(t *task) {
+	t.cancel(nil)
+	s.mu.Lock()
+	s.unsent--
+	if s.leaving && s.unsent == 0 {
 		close(s.quiet)
 	}
 	s.mu.Unlock()

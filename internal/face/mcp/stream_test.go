@@ -231,11 +231,16 @@ func TestBatch(t *testing.T) {
 	s.want(fmt.Sprintf(pong, `1`))
 }
 
-// Requests with the same id are told apart by refusing the second one; a new
+// An id may be used again once its request was answered, not before; a new
 // initialize begins anew.
 func TestSameID(t *testing.T) {
 	h := open(t)
 	s := h.dial(t, "").greet()
+	for range 200 {
+		if got := s.ask(add, 1, 41); code(got) != "" {
+			t.Fatalf("a request with the id of an answered one: %s", got)
+		}
+	}
 	s.send(hold, `"x"`)
 	<-h.began
 	if got := s.ask(hold, `"\u0078"`); code(got) != "params_invalid" {
@@ -273,9 +278,9 @@ func TestListen(t *testing.T) {
 	heard := map[string]bool{}
 	h.catalog.Replace(h.lab, hub.Offer{Tools: []hub.Tool{{Name: "n", Raw: []byte(`{"name":"n","inputSchema":{"type":"object"}}`)}}})
 	for !heard[`15`] || !heard[`99`] {
-		got := s.next()
+		got := s.any()
 		for _, id := range []string{`15`, `99`} {
-			heard[id] = heard[id] || strings.Contains(got, `"method":"notifications/tools/list_changed"`) && strings.Contains(got, `subscriptionId":`+id)
+			heard[id] = heard[id] || strings.Contains(got, toolsChanged) && strings.Contains(got, `subscriptionId":`+id)
 		}
 	}
 	go h.door.Close(t.Context())
