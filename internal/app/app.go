@@ -304,9 +304,11 @@ func (a *App) Start() error {
 		ctx, cancel := context.WithTimeout(ctx, closeLimit)
 		defer cancel()
 		a.rest.Close()
-		err := errors.Join(a.mcp.Close(ctx), a.http.Shutdown(ctx))
+		streams := make(chan error, 1)
+		go func() { streams <- a.mcp.Close(ctx) }()
+		err := a.http.Shutdown(ctx)
 		<-served
-		return err
+		return errors.Join(err, <-streams)
 	})
 	a.run("gateway", a.gateway.Run)
 	a.onStop("calls", a.drain)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -217,26 +218,5 @@ func writeIndex(path string, text []byte) error {
 	if len(text) > maxIndex {
 		return errTooLarge
 	}
-	// The data directory has one owner, so one name will do for all times, and
-	// what a killed process left behind is replaced.
-	next := path + ".tmp"
-	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(next, path)
-	}
-	if err != nil {
-		_ = os.Remove(next) // the first error is the one to tell
-	}
-	return err
+	return atomicfile.WriteBytes(path, text)
 }

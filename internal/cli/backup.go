@@ -39,7 +39,7 @@ func (c *backup) Run(ctx context.Context, s *session) error {
 		c.File = "toolcrib-backup-" + time.Now().Format("20060102-150405") + ".tar.gz"
 	}
 	var count int
-	err = writeNew(c.File, c.Force, func(f *os.File) error {
+	err = writeNew(c.File, c.Force, func(f io.Writer) error {
 		count, err = archive(ctx, f, dir, opt.Config)
 		return err
 	})

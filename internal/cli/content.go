@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 	"strings"
 )
@@ -106,7 +106,7 @@ func (p *contentPrinter) data(what, kind string, data []byte) error {
 		ext := filepath.Ext(path)
 		path = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(path, ext), p.saved, ext)
 	}
-	if err := writeNew(path, true, func(f *os.File) error { _, err := f.Write(data); return err }); err != nil {
+	if err := writeNew(path, true, func(f io.Writer) error { _, err := f.Write(data); return err }); err != nil {
 		return err
 	}
 	p.line(p.say("[%s, saved to %s]", "[%s，已保存到 %s]"), about, path)

@@ -2,10 +2,11 @@ package cli
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -32,19 +33,12 @@ func withoutPath(err error) string {
 
 // writeNew writes a file for its owner only, which is whole or not there. The
 // file may be there already only if replace is set.
-func writeNew(path string, replace bool, write func(*os.File) error) (err error) {
+func writeNew(path string, replace bool, write func(io.Writer) error) error {
 	if _, e := os.Lstat(path); e == nil && !replace {
 		return unwritable(path, fs.ErrExist)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*") // 0600
-	if err != nil {
+	if err := atomicfile.Write(path, 0o600, write); err != nil {
 		return unwritable(path, err)
-	}
-	if err := errors.Join(write(f), f.Sync(), f.Close()); err != nil {
-		return unwritable(path, errors.Join(err, os.Remove(f.Name())))
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return unwritable(path, errors.Join(err, os.Remove(f.Name())))
 	}
 	return nil
 }

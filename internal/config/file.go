@@ -5,12 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -138,30 +139,10 @@ func replace(path string, text []byte) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	next, err := os.CreateTemp(dir, "."+filepath.Base(target)+".*") // mode 0600
-	if err != nil {
+	return atomicfile.Write(target, mode, func(w io.Writer) error {
+		_, err := w.Write(text)
 		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = next.Close()           // it may be closed already
-			_ = os.Remove(next.Name()) // the error that matters is err
-		}
-	}()
-	if _, err := next.Write(text); err != nil {
-		return err
-	}
-	if err := next.Chmod(mode); err != nil && runtime.GOOS != "windows" {
-		return err
-	}
-	if err := errors.Join(next.Sync(), next.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(next.Name(), target); err != nil {
-		return err
-	}
-	syncDir(dir)
-	return nil
+	})
 }
 
 // follow is the path that a chain of symbolic links ends at, whether there is
@@ -189,19 +170,4 @@ func follow(path string) (string, error) {
 		path = link
 	}
 	return "", errors.New("too many symbolic links")
-}
-
-// syncDir makes a renaming outlast a loss of power. The new content is in
-// place already, so a file system that cannot do this is no reason to fail;
-// Windows has no such call.
-func syncDir(dir string) {
-	if runtime.GOOS == "windows" {
-		return
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return
-	}
-	defer d.Close()
-	_ = d.Sync()
 }

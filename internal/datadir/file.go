@@ -11,21 +11,6 @@ import (
 // maxSmallFile bounds what is read of the files that this package reads.
 const maxSmallFile = 16 << 10
 
-// writeWhole writes a file for its owner only, so that it is whole or as it
-// was before, even after a loss of power.
-func writeWhole(name string, content []byte) error {
-	part := name + ".part"
-	f, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(part))
-	}
-	return os.Rename(part, name)
-}
-
 // readSmall reads the beginning of a file, maxSmallFile at most.
 func readSmall(name string) ([]byte, error) {
 	f, err := os.Open(name)

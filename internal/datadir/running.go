@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 )
 
 // HubInfo says how to reach the hub that holds a data directory.
@@ -26,7 +28,7 @@ func (d *Dir) WriteHub(info HubInfo) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", d.HubFile(), err)
 	}
-	if err := writeWhole(d.HubFile(), append(raw, '\n')); err != nil {
+	if err := atomicfile.WriteBytes(d.HubFile(), append(raw, '\n')); err != nil {
 		return fmt.Errorf("saying how to reach the hub: %w", err)
 	}
 	return nil

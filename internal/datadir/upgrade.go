@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
+
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 )
 
 // Version is the layout that this program writes and the newest it can read.
@@ -49,7 +51,7 @@ func upgrade(l Layout) error {
 		if err := steps()[v-1](l); err != nil {
 			return fmt.Errorf("bringing data directory %s from layout %d to %d: %w", l, v, v+1, err)
 		}
-		if err := writeWhole(l.versionFile(), []byte(strconv.Itoa(v+1)+"\n")); err != nil {
+		if err := atomicfile.WriteBytes(l.versionFile(), []byte(strconv.Itoa(v+1)+"\n")); err != nil {
 			return fmt.Errorf("writing the data directory's version: %w", err)
 		}
 	}

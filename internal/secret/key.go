@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
 	"filippo.io/age"
+
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 )
 
 // identity returns the key of the store. It makes one if there is none and
@@ -48,53 +49,11 @@ func (s *Store) identity(recipient string) (*age.X25519Identity, error) {
 func (s *Store) makeKey() (*age.X25519Identity, error) {
 	key, err := age.GenerateX25519Identity()
 	if err == nil {
-		err = replaceFile(s.keyPath, fmt.Appendf(nil, "# created: %s\n# public key: %s\n%s\n",
+		err = atomicfile.WriteBytes(s.keyPath, fmt.Appendf(nil, "# created: %s\n# public key: %s\n%s\n",
 			time.Now().UTC().Format(time.RFC3339), key.Recipient(), key))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the sealed values: %w", err)
 	}
 	return key, nil
-}
-
-// replaceFile writes a file for its owner only, whole or not at all: after a
-// crash there is either the old one or the new one.
-func replaceFile(path string, text []byte) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+"-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name()) //nolint:errcheck // the file is of no use to anybody
-		}
-	}()
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// syncDir makes the renaming in a directory last.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" { // a directory cannot be opened for that
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"filippo.io/age"
+
+	"github.com/toolcrib/toolcrib/internal/atomicfile"
 )
 
 const (
@@ -216,7 +218,7 @@ func (s *Store) read() (contents, error) {
 func (s *Store) write(c contents) error {
 	raw, err := json.MarshalIndent(c, "", "  ")
 	if err == nil {
-		err = replaceFile(s.path, append(raw, '\n'))
+		err = atomicfile.WriteBytes(s.path, append(raw, '\n'))
 	}
 	if err != nil {
 		return fmt.Errorf("write the sealed values: %w", err)
