@@ -5,7 +5,7 @@ GO      ?= go
 BIN     := bin/toolcrib
 CACHE   := $(CURDIR)/.cache
 TOOLS   := $(CACHE)/bin
-SOURCES := cmd internal test
+SOURCES := cmd internal packaging test
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 # The same flags for every go command below, also those that tests run.
@@ -14,7 +14,7 @@ export GOFLAGS := -buildvcs=false
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test setup check cross lint fmt fuzz bench clean
+.PHONY: help run build release test setup check cross lint fmt fuzz bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,12 @@ run: build ## build and serve, with what ARGS says ("make run ARGS='--config ser
 
 build: ## build bin/toolcrib
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN) ./cmd/toolcrib
+
+# The time is that of the last commit, so that the same source gives the same
+# bytes at any time.
+release: ## build the archives for all systems, and their checksums, into dist/
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(GO) run ./packaging/release -version '$(VERSION)' -out dist
 
 # The stages of the whole check, in this order also under make -j.
 test: check cross ## the whole check; ends with the test runner's summary
@@ -48,10 +54,15 @@ lint: setup ## gofumpt, go vet and golangci-lint
 	@echo '--- golangci-lint'
 	@$(TOOLS)/golangci-lint run ./...
 
-cross: check
+# To vet is to compile; the builds find what only linking finds.
+cross: check ## vet and link for other systems
 	@echo '--- go vet for windows/amd64 and darwin/arm64'
 	@CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) vet ./...
 	@CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
+	@echo '--- go build for linux/amd64, windows/amd64 and darwin/arm64'
+	@CGO_ENABLED=0 GOOS=linux GOARCH=amd64 $(GO) build -o /dev/null ./cmd/toolcrib
+	@CGO_ENABLED=0 GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/toolcrib
+	@CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/toolcrib
 
 fmt: setup ## format all Go files
 	$(TOOLS)/gofumpt -w $(SOURCES)
@@ -63,4 +74,4 @@ bench: build ## measure against the goals, with what ARGS says ("make bench ARGS
 	$(GO) run ./test/bench $(ARGS)
 
 clean: ## remove all that was built or installed here
-	rm -rf bin $(CACHE) test/npm/node_modules
+	rm -rf bin dist $(CACHE) test/npm/node_modules

@@ -1,11 +1,15 @@
 // Package control is what operators do: they define, change and remove
-// servers, start and stop them, and edit the configuration. It ties the
-// configuration file, the fleet, the catalog and the sealed store together;
-// the doors that offer it decide who may.
+// servers, start and stop them, try them out, and edit the configuration. It
+// ties the configuration file, the fleet, the catalog and the sealed store
+// together; the doors that offer it decide who may.
 package control
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"log/slog"
 	"slices"
 	"sync"
@@ -23,7 +27,7 @@ import (
 type Options struct {
 	Source   *Source // as [Load] returned it; Control owns it from now on
 	Builtins []string
-	Fleet    *fleet.Fleet
+	Fleet    *fleet.Fleet // made of the same source
 	Catalog  *catalog.Catalog
 	Secrets  *secret.Store
 	Log      *slog.Logger
@@ -35,8 +39,13 @@ type Options struct {
 
 // Control carries out what operators ask for. Safe for concurrent use: changes
 // are made one after another, and whoever looks does not wait for them.
+//
+// Errors are a [*hub.Error] or, about a text, [config.Problems]; they hold no
+// secret.
 type Control struct {
-	opt Options
+	opt   Options
+	tags  []byte        // key of the ETags that are given out
+	tests chan struct{} // a token for each test under way
 
 	change sync.Mutex // held through a change of the file, the fleet and the list
 
@@ -44,9 +53,10 @@ type Control struct {
 	source Source
 }
 
-// New returns the control of a fleet that was made from the same source.
+// New returns the control of a fleet, and lists the servers in the catalog.
 func New(opt Options) *Control {
-	c := &Control{opt: opt, source: *opt.Source}
+	c := &Control{opt: opt, source: *opt.Source, tags: make([]byte, sha256.Size), tests: make(chan struct{}, maxTests)}
+	_, _ = rand.Read(c.tags) // which never fails
 	opt.Catalog.SetServers(enabled(c.source.Config))
 	return c
 }
@@ -65,18 +75,17 @@ func (c *Control) setSource(s Source) {
 	c.source = s
 }
 
-// Definition is what the configuration says about a server.
-func (c *Control) Definition(key string) (hub.Server, bool) {
-	servers := c.Source().Config.Servers
-	i := slices.IndexFunc(servers, func(s hub.Server) bool { return s.Key == key })
-	if i < 0 {
-		return hub.Server{}, false
-	}
-	return servers[i], true
-}
+// ETag names the text of the configuration file that was last read; see
+// [Control.Text].
+func (c *Control) ETag() string { return c.tag(c.Source().etag) }
 
-func unknown(key string) *hub.Error {
-	return hub.E(message.ServerUnknown, nil, "server", message.Quote(key))
+// tag is a file's ETag as it is told to others. The file's own is a hash of all
+// that is in it: who knows the text but for one masked value could find that out
+// by trying. The key is this process's, so a tag holds until the hub restarts.
+func (c *Control) tag(etag string) string {
+	h := hmac.New(sha256.New, c.tags)
+	h.Write([]byte(etag))
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
 // apply puts a configuration in force.
@@ -99,8 +108,15 @@ func enabled(cfg *config.Config) []hub.Server {
 	return some
 }
 
-// diff is what differs between two configurations.
-func diff(from, to *config.Config) Diff {
-	added, changed, removed, unchanged := config.Diff(from, to)
-	return Diff{Added: added, Changed: changed, Removed: removed, Unchanged: unchanged}
+// find is a server of a configuration.
+func find(cfg *config.Config, key string) (hub.Server, bool) {
+	i := slices.IndexFunc(cfg.Servers, func(s hub.Server) bool { return s.Key == key })
+	if i < 0 {
+		return hub.Server{}, false
+	}
+	return cfg.Servers[i], true
+}
+
+func unknown(key string) *hub.Error {
+	return hub.E(message.ServerUnknown, nil, "server", message.Quote(key))
 }

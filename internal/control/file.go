@@ -1,15 +1,13 @@
 package control
 
 import (
-	"errors"
-
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/config/importer"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// Diff names the servers by what a change does to them.
+// Diff names the servers by what a change does to them; see [config.Diff].
 type Diff struct {
 	Added, Changed, Removed, Unchanged []string
 }
@@ -17,115 +15,90 @@ type Diff struct {
 // Check is what is said of a text for the configuration file.
 type Check struct {
 	Warnings []config.Warning
-	Diff     Diff
+	Diff     Diff // from what is in force; empty if the text cannot be used
 }
 
-// edit changes the file and puts it in force. A file that is broken is not
-// written to. What somebody else has written meanwhile is kept: the change is
-// made to the text as it is now.
-func (c *Control) edit(change func(src Source, text []byte) ([]byte, error)) error {
-	c.change.Lock()
-	defer c.change.Unlock()
-	before := c.Source()
-	if before.Path == "" {
-		return hub.E(message.ConfigMissing, nil)
-	}
-	src, text := before.read(c.opt.Builtins)
-	if src.Fault != nil {
-		return c.broken(src)
-	}
-	next, err := change(src, text)
-	if err != nil {
-		return err
-	}
-	_, err = c.write(src, next, src.ETag)
-	return err
-}
-
-// write checks a text, writes it to the file if that still is the one that the
-// ETag names, and puts it in force.
-func (c *Control) write(src Source, text []byte, ifMatch string) (Source, error) {
-	next := src
-	next.Exists = true
-	if next = next.parse(text, c.opt.Builtins); next.Fault != nil {
-		return next, next.Fault
-	}
-	file, err := config.OpenFile(src.Path)
-	if err != nil {
-		return src, err
-	}
-	if next.ETag, err = file.Write(text, ifMatch); err != nil {
-		return src, err
-	}
-	c.opt.Log.Info("the configuration was changed", "path", src.Path)
-	c.apply(next)
-	return next, nil
-}
-
-// broken says that the file on disk cannot be changed because it cannot be
-// read.
-func (c *Control) broken(src Source) error {
-	var problems config.Problems
-	if errors.As(src.Fault, &problems) {
-		return hub.E(message.ConfigBroken, src.Fault, "path", src.Path, "detail", problems[0].Text(message.English).What)
-	}
-	return src.Fault
-}
-
-// Text is the file's text with every secret masked, and its ETag. A file that
-// cannot be read as configuration cannot be masked and so is not shown.
+// Text is the file's text with every secret masked, and the ETag by which
+// [Control.Put] knows it, which is there also if the file is not. A file that
+// cannot be read as configuration cannot be masked and so is not shown: the
+// error is then [message.ConfigBroken].
 func (c *Control) Text() (text []byte, etag string, err error) {
-	src, text := c.Source().read(c.opt.Builtins)
-	if src.Fault != nil {
-		return nil, src.ETag, c.broken(src)
+	src, text, err := c.look()
+	if err != nil {
+		return nil, "", err
 	}
-	if len(text) == 0 {
-		return nil, src.ETag, nil
+	if src.Exists {
+		text, err = config.Masked(text)
 	}
-	masked, err := config.Masked(text)
-	return masked, src.ETag, err
+	return text, c.tag(src.etag), err
 }
 
-// Check says what is wrong with a text, or else what it would change. The
-// error is [config.Problems].
-func (c *Control) Check(text []byte) (Check, error) {
-	_, check, err := c.check(text)
+// look reads the file without a change in mind. It has no text if there is no
+// file.
+func (c *Control) look() (Source, []byte, error) {
+	src, file := c.Source().read(c.opt.Builtins)
+	switch {
+	case src.Fault != nil:
+		return src, nil, broken(src)
+	case file == nil:
+		return src, nil, nil
+	}
+	return src, file.Text(), nil
+}
+
+// Check says what is wrong with a text, which is the error, or what it would
+// change. A value of "${unchanged}" stands for what the file has there: so the
+// answer is for those only who may know the file's secrets.
+func (c *Control) Check(upload []byte) (Check, error) {
+	src, current, err := c.look()
+	if err != nil {
+		current = nil // there is nothing that could be unchanged
+	}
+	_, _, check, err := c.check(src, upload, current)
 	return check, err
 }
 
-func (c *Control) check(upload []byte) (text []byte, _ Check, _ error) {
-	now := c.Source()
-	src, current := now.read(c.opt.Builtins)
+// check reads a text that is to be the file's.
+func (c *Control) check(src Source, upload, current []byte) (text []byte, next Source, _ Check, _ error) {
 	text, err := config.Unmask(upload, current)
 	if err != nil {
-		return nil, Check{}, err
+		return nil, src, Check{}, err
 	}
-	src.Exists = true
-	if src = src.parse(text, c.opt.Builtins); src.Fault != nil {
-		return nil, Check{Warnings: src.Warnings}, src.Fault
+	next = src.parse(text, c.opt.Builtins)
+	if next.Fault != nil {
+		return nil, next, Check{Warnings: next.Warnings}, next.Fault
 	}
-	return text, Check{Warnings: src.Warnings, Diff: diff(now.Config, src.Config)}, nil
+	return text, next, c.checked(next), nil
+}
+
+// checked is what is said of a text that can be used.
+func (c *Control) checked(next Source) Check {
+	var d Diff
+	d.Added, d.Changed, d.Removed, d.Unchanged = config.Diff(c.Source().Config, next.Config)
+	return Check{Warnings: next.Warnings, Diff: d}
 }
 
 // Put makes the text the whole file, if the file still is the one that the
-// ETag names, and puts it in force. A value of "${unchanged}" stays what it is.
+// ETag names, and puts it in force. A value of "${unchanged}" stays what it is;
+// the others are written as they are given, and none is sealed. The error is
+// [message.ConfigStale] if the file is another one, and [message.ConfigBroken]
+// if it cannot be read: nobody has then seen what would be lost.
 func (c *Control) Put(upload []byte, ifMatch string) (Check, error) {
 	c.change.Lock()
 	defer c.change.Unlock()
-	now := c.Source()
-	if now.Path == "" {
-		return Check{}, hub.E(message.ConfigMissing, nil)
+	d, err := c.open()
+	if err != nil {
+		return Check{}, err
 	}
-	src, _ := now.read(c.opt.Builtins)
-	if src.Fault != nil {
-		return Check{}, c.broken(src) // nobody has seen what would be lost
+	if ifMatch != c.tag(d.etag) {
+		return Check{}, hub.E(message.ConfigStale, nil, "path", d.Path)
 	}
-	text, check, err := c.check(upload)
+	text, next, check, err := c.check(d.Source, upload, d.text)
 	if err != nil {
 		return check, err
 	}
-	_, err = c.write(src, text, ifMatch)
-	return check, err
+	d.text = text
+	return check, c.commit(d, next)
 }
 
 // Reload reads the file anew and puts it in force. If it cannot be used, the
@@ -137,33 +110,37 @@ func (c *Control) Reload() (Check, error) {
 	if before.Path == "" {
 		return Check{}, hub.E(message.ConfigMissing, nil)
 	}
-	src, _ := before.read(c.opt.Builtins)
-	if src.Fault != nil {
-		c.setSource(src)
-		return Check{Warnings: src.Warnings}, src.Fault
+	next, _ := before.read(c.opt.Builtins)
+	if next.Fault != nil {
+		c.setSource(next)
+		return Check{Warnings: next.Warnings}, next.Fault
 	}
-	c.apply(src)
-	return Check{Warnings: src.Warnings, Diff: diff(before.Config, src.Config)}, nil
+	check := c.checked(next)
+	c.apply(next)
+	return check, nil
 }
 
 // ImportOptions say what of another program's file is taken over.
 type ImportOptions struct {
-	Name     string   // of the file, for messages
+	Name     string   // of the file, for messages; if absolute, what is relative to it becomes absolute
 	Keys     []string // only these; all if empty
 	Replace  bool     // also those whose key is taken by another definition
 	Disabled bool     // as disabled servers
 	DryRun   bool
 }
 
-// Imported is what an import does, or would do.
+// Imported is what an import does, or would do. The keys are in the order of the
+// file; see [importer.Plan].
 type Imported struct {
-	Form                         string
-	New, Same, Clashing, Written []string
-	Warnings                     []config.Warning
+	Form                string
+	New, Same, Clashing []string
+	Written             []string // those of them that were taken over
+	Warnings            []config.Warning
 }
 
-// Import takes servers over from another program's file, whose text is given.
-// Values that are secrets are sealed.
+// Import takes servers over from another program's file, whose text is given,
+// all of them or none. Values that are secrets are sealed. The error is
+// [config.Problems] about the text, or [message.ImportKeyUnknown].
 func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 	if opt.Name == "" {
 		opt.Name = "import"
@@ -180,31 +157,43 @@ func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 		return Imported{}, err
 	}
 	result := Imported{Form: found.Form, Warnings: found.Warnings}
-	result.New, result.Same, result.Clashing = importer.Plan(found, c.Source().Config)
-	take := result.New
-	if opt.Replace {
-		take = append(take[:len(take):len(take)], result.Clashing...)
-	}
-	if opt.DryRun || len(take) == 0 {
-		return result, nil
-	}
-	err = c.edit(func(_ Source, text []byte) ([]byte, error) {
-		for _, key := range take {
-			entry, _ := found.Entry(key)
-			var err error
-			if text, err = c.set(text, key, entry); err != nil {
-				return nil, err
-			}
-			if opt.Disabled {
-				if text, err = config.SetMember(text, key, "enabled", []byte("false")); err != nil {
-					return nil, err
-				}
-			}
+	plan := func(cfg *config.Config) { result.New, result.Same, result.Clashing = importer.Plan(found, cfg) }
+	if opt.DryRun {
+		src, _, err := c.look()
+		if err == nil {
+			plan(src.Config)
 		}
-		return text, nil
+		return result, err
+	}
+	var taken []string
+	err = c.edit(func(d *draft) error {
+		plan(d.Config)
+		taken = result.New
+		if opt.Replace {
+			taken = append(taken[:len(taken):len(taken)], result.Clashing...)
+		}
+		return d.take(found, taken, opt.Disabled)
 	})
 	if err == nil {
-		result.Written = take
+		result.Written = taken
 	}
 	return result, err
+}
+
+// take sets the entries that another file has for the keys.
+func (d *draft) take(found *importer.Found, keys []string, disabled bool) error {
+	for _, key := range keys {
+		entry, _ := found.Entry(key)
+		if err := d.set(key, entry); err != nil {
+			return err
+		}
+		if !disabled {
+			continue
+		}
+		var err error
+		if d.text, err = config.SetMember(d.text, key, "enabled", []byte("false")); err != nil {
+			return err
+		}
+	}
+	return nil
 }

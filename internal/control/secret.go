@@ -1,9 +1,10 @@
 package control
 
 import (
+	"context"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -14,30 +15,37 @@ import (
 // Sealed is a value in the sealed store, and who refers to it.
 type Sealed struct {
 	secret.Sealed
-	Used []string // keys of servers
+	Used []string // keys of servers, in the order of the configuration
 }
 
 // Secrets is the sealed values by their names; the values do not leave the
-// store this way.
+// store this way. While the configuration file is broken, nobody is known to
+// refer to them.
 func (c *Control) Secrets() ([]Sealed, error) {
 	list, err := c.opt.Secrets.List()
 	if err != nil {
 		return nil, sealFault(err)
 	}
-	src, text := c.Source().read(c.opt.Builtins)
 	used := make(map[string][]string)
-	if src.Fault == nil {
-		for _, s := range src.Config.Servers {
-			for _, name := range config.Sealed(text, s.Key) {
-				used[name] = append(used[name], s.Key)
-			}
-		}
+	if src, text, err := c.look(); err == nil {
+		used = users(src, text)
 	}
 	all := make([]Sealed, 0, len(list))
 	for _, s := range list {
 		all = append(all, Sealed{s, used[s.Name]})
 	}
 	return all, nil
+}
+
+// users is the keys of the servers that refer to each sealed value.
+func users(src Source, text []byte) map[string][]string {
+	used := make(map[string][]string)
+	for _, key := range src.keys {
+		for _, name := range config.Sealed(text, key) {
+			used[name] = append(used[name], key)
+		}
+	}
+	return used
 }
 
 // SetSecret seals a value. Servers get it the next time they are connected.
@@ -48,8 +56,8 @@ func (c *Control) SetSecret(name, value string) error {
 	return nil
 }
 
-// DeleteSecret takes a value out of the store. The error is
-// [message.SecretUnknown] if there is none.
+// DeleteSecret takes a value out of the store, whoever refers to it. The error
+// is [message.SecretUnknown] if there is none.
 func (c *Control) DeleteSecret(name string) error {
 	err := c.opt.Secrets.Delete(name)
 	if errors.Is(err, secret.ErrNotSet) {
@@ -61,37 +69,89 @@ func (c *Control) DeleteSecret(name string) error {
 	return nil
 }
 
-// seal puts the secrets of an entry into the store and placeholders in their
-// place.
-func (c *Control) seal(key string, entry []byte) ([]byte, error) {
-	return config.Seal(entry, key, func(name, value string) error {
-		if err := c.opt.Secrets.Set(name, value); err != nil {
-			return sealFault(err)
-		}
-		return nil
-	})
+// sealed is a value that was sealed for a change, and what it replaced.
+type sealed struct {
+	name, server string
+	former       string // "" if nothing was sealed under the name; no value is empty
 }
 
-// forget deletes the sealed values of a server that was removed, unless
-// another one refers to them as well.
-func (c *Control) forget(names []string) error {
-	all, err := c.Secrets()
-	if err != nil {
-		return err
+// seal puts values into the store, and returns those that were not there just
+// so. After an error the store is as before.
+func (c *Control) seal(values map[string]sealing) (done []sealed, err error) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		former, err := c.opt.Secrets.Get(name)
+		if err != nil && !errors.Is(err, secret.ErrNotSet) {
+			c.unseal(done)
+			return nil, sealFault(err)
+		}
+		if former == values[name].value {
+			continue
+		}
+		if err := c.opt.Secrets.Set(name, values[name].value); err != nil {
+			c.unseal(done)
+			return nil, sealFault(err)
+		}
+		done = append(done, sealed{name, values[name].server, former})
 	}
-	for _, s := range all {
-		if slices.Contains(names, s.Name) && len(s.Used) == 0 && strings.Contains(s.Name, ".") {
-			if err := c.opt.Secrets.Delete(s.Name); err != nil {
-				return sealFault(err)
+	return done, nil
+}
+
+// unseal makes the store what it was before the values were sealed.
+func (c *Control) unseal(done []sealed) {
+	for _, s := range done {
+		var err error
+		if s.former == "" {
+			err = c.opt.Secrets.Delete(s.name)
+		} else {
+			err = c.opt.Secrets.Set(s.name, s.former)
+		}
+		if err != nil {
+			c.opt.Log.Error("a sealed value of a change that failed could not be undone", "name", s.name, "error", err)
+		}
+	}
+}
+
+// reconnect has servers start afresh that are to get another value under the
+// same name: their definitions are what they were, and so the fleet has left
+// them alone.
+func (c *Control) reconnect(done []sealed) {
+	at := make(map[string]hub.State)
+	for _, st := range c.opt.Fleet.Status() {
+		at[st.Key] = st.State
+	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel() // nobody waits for the outcome
+	for _, s := range done {
+		switch at[s.server] {
+		case hub.StateStarting, hub.StateReady, hub.StateReconnecting, hub.StateFailed:
+			if s.former != "" {
+				_ = c.opt.Fleet.Restart(over, s.server) // which goes on; its error is that of the waiting
+				delete(at, s.server)                    // once is enough
 			}
 		}
 	}
-	return nil
+}
+
+// forget deletes those of the sealed values that no entry of the file refers to
+// any more. The change that they were left by is done, whatever becomes of them.
+func (c *Control) forget(names []string, src Source, text []byte) {
+	if len(names) == 0 {
+		return
+	}
+	used := users(src, text)
+	for _, name := range names {
+		if len(used[name]) > 0 {
+			continue
+		}
+		if err := c.opt.Secrets.Delete(name); err != nil && !errors.Is(err, secret.ErrNotSet) {
+			c.opt.Log.Error("a sealed value that nobody needs could not be deleted", "name", name, "error", err)
+		}
+	}
 }
 
 func sealFault(err error) error {
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		return e
 	}
-	return hub.E(message.SecretRefused, err, "detail", err.Error())
+	return hub.E(message.SecretRefused, err, "detail", message.Quote(err.Error()))
 }

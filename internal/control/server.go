@@ -50,7 +50,9 @@ func (c *Control) Server(key string) (Server, error) {
 	return Server{}, unknown(key)
 }
 
-// Log is the end of a server's log; see [fleet.Fleet.Log].
+// Log is the end of a server's log after the line with the number, and a
+// channel that is closed when there is more; see [fleet.Fleet.Log]. The error is
+// [message.ServerUnknown].
 func (c *Control) Log(key string, after uint64) ([]hub.LogLine, <-chan struct{}, error) {
 	lines, more, ok := c.opt.Fleet.Log(key, after)
 	if !ok {
@@ -59,136 +61,128 @@ func (c *Control) Log(key string, after uint64) ([]hub.LogLine, <-chan struct{},
 	return lines, more, nil
 }
 
-// Start connects a server now and waits until it is ready or known not to be;
-// one that was given up or stopped starts afresh.
-func (c *Control) Start(ctx context.Context, key string) error {
-	return c.steer(ctx, key, c.opt.Fleet.Start)
-}
+// Start connects a server now and waits until it is ready or known not to be,
+// which is the error; one that was given up or stopped starts afresh. When ctx
+// ends first, it goes on. No change of the configuration waits for it.
+func (c *Control) Start(ctx context.Context, key string) error { return c.opt.Fleet.Start(ctx, key) }
 
 // Stop ends a server until it is started, or the hub starts, again. Its
 // processes are gone when Stop returns, and its tools are not listed.
-func (c *Control) Stop(ctx context.Context, key string) error {
-	return c.steer(ctx, key, c.opt.Fleet.Stop)
-}
+func (c *Control) Stop(ctx context.Context, key string) error { return c.opt.Fleet.Stop(ctx, key) }
 
 // Restart is Stop and Start.
 func (c *Control) Restart(ctx context.Context, key string) error {
-	return c.steer(ctx, key, c.opt.Fleet.Restart)
+	return c.opt.Fleet.Restart(ctx, key)
 }
 
 // Refresh asks a server for its tools again; one that is idle is started.
 func (c *Control) Refresh(ctx context.Context, key string) error {
-	return c.steer(ctx, key, c.opt.Fleet.Refresh)
-}
-
-// steer does not hold the lock of changes: a server that takes a minute to
-// start holds up nobody else.
-func (c *Control) steer(ctx context.Context, key string, do func(context.Context, string) error) error {
-	if _, ok := c.Definition(key); !ok {
-		return unknown(key)
-	}
-	return do(ctx, key)
+	return c.opt.Fleet.Refresh(ctx, key)
 }
 
 // Add defines a server and, if it is enabled and to be started with the hub,
-// starts it. Values that are secrets are sealed. The error is
-// [message.ServerExists] if the key is taken.
-func (c *Control) Add(key string, entry []byte) error {
-	return c.edit(func(src Source, text []byte) ([]byte, error) {
-		if src.Defines(key) {
-			return nil, hub.E(message.ServerExists, nil, "server", message.Quote(key))
+// starts it. Values that are secrets are sealed. It returns the server's key,
+// which is another one than that given for the names that other programs have
+// for our built-in servers. The error is [message.ServerExists] if the key is
+// taken, or [config.Problems] about the entry, with the places that it would
+// have in the file.
+func (c *Control) Add(key string, entry []byte) (string, error) {
+	own, err := keyOf(key, entry)
+	if err != nil {
+		return "", err
+	}
+	return own, c.edit(func(d *draft) error {
+		if d.Defines(own) {
+			return hub.E(message.ServerExists, nil, "server", message.Quote(own))
 		}
-		return c.set(text, key, entry)
+		return d.set(own, entry)
 	})
+}
+
+// keyOf is the key of the server that an entry under a name is about.
+func keyOf(name string, entry []byte) (string, error) {
+	text, err := config.SetServer(nil, name, entry)
+	if err != nil {
+		return "", err
+	}
+	keys, err := config.Keys(text)
+	if err != nil {
+		return "", err
+	}
+	return keys[0], nil
 }
 
 // Change replaces what the file says about a server; a built-in one need not
-// have an entry yet. A value of "${unchanged}" stays what it is.
+// have an entry yet. A value of "${unchanged}" stays what it is, other secrets
+// are sealed; sealed values that only the old entry refers to are forgotten.
+// The error is [message.ServerUnknown] or [config.Problems], as for Add.
 func (c *Control) Change(key string, entry []byte) error {
-	return c.edit(func(src Source, text []byte) ([]byte, error) {
-		if !c.has(src, key) {
-			return nil, unknown(key)
+	return c.edit(func(d *draft) error {
+		if !d.has(key) {
+			return unknown(key)
 		}
-		return c.set(text, key, entry)
+		return d.set(key, entry)
 	})
 }
 
-// set writes one entry, sealed.
-func (c *Control) set(text []byte, key string, entry []byte) ([]byte, error) {
-	sealed, err := c.seal(key, entry)
-	if err != nil {
-		return nil, err
-	}
-	masked, err := config.SetServer(text, key, sealed)
-	if err != nil {
-		return nil, err
-	}
-	return config.Unmask(masked, text)
-}
-
-// Remove takes a server out of the file, with the sealed values that only it
-// refers to. A built-in one goes back to its default settings.
+// Remove takes a server out of the file and ends it, and forgets the sealed
+// values that only its entry refers to. It does not wait until the server has
+// ended. A built-in one goes back to its default settings; the error is
+// [message.ServerBuiltin] if it has none but these.
 func (c *Control) Remove(key string) error {
-	var orphans []string
-	err := c.edit(func(src Source, text []byte) ([]byte, error) {
-		if !src.Defines(key) {
-			if c.has(src, key) {
-				return nil, hub.E(message.ServerBuiltin, nil, "server", message.Quote(key))
-			}
-			return nil, unknown(key)
+	return c.edit(func(d *draft) error {
+		switch {
+		case !d.has(key):
+			return unknown(key)
+		case !d.Defines(key):
+			return hub.E(message.ServerBuiltin, nil, "server", message.Quote(key))
 		}
-		orphans = config.Sealed(text, key)
-		next, _, err := config.RemoveServer(text, key)
-		return next, err
-	})
-	if err != nil {
+		err := d.leave(key)
+		if err == nil {
+			d.text, _, err = config.RemoveServer(d.text, key)
+		}
 		return err
-	}
-	return c.forget(orphans)
+	})
 }
 
 // SetEnabled switches a server on or off in the file.
 func (c *Control) SetEnabled(key string, enabled bool) error {
-	return c.edit(func(src Source, text []byte) ([]byte, error) {
-		if !c.has(src, key) {
-			return nil, unknown(key)
+	return c.edit(func(d *draft) error {
+		s, ok := find(d.Config, key)
+		switch {
+		case !ok:
+			return unknown(key)
+		case s.Enabled == enabled:
+			return nil
 		}
-		return config.SetMember(text, key, "enabled", fmt.Append(nil, enabled))
+		var err error
+		d.text, err = config.SetMember(d.text, key, "enabled", fmt.Append(nil, enabled))
+		return err
 	})
 }
 
 // Entry is what the file says about a server, its secrets masked, and the
 // file's ETag. For a built-in server without an entry it is an empty object.
+// The error is [message.ServerUnknown] or [message.ConfigBroken].
 func (c *Control) Entry(key string) (entry []byte, etag string, err error) {
-	src, text := c.Source().read(c.opt.Builtins)
-	if src.Fault != nil {
-		return nil, "", c.broken(src)
+	src, text, err := c.look()
+	if err != nil {
+		return nil, "", err
 	}
-	if !c.has(src, key) {
+	if _, ok := find(src.Config, key); !ok {
 		return nil, "", unknown(key)
 	}
-	if !src.Exists {
-		return []byte("{}"), src.ETag, nil
-	}
-	masked, err := config.Masked(text)
-	if err != nil {
-		return nil, "", err
-	}
-	entry, found, err := config.Entry(masked, key)
-	if err != nil {
-		return nil, "", err
+	found := false
+	if src.Exists {
+		if text, err = config.Masked(text); err != nil {
+			return nil, "", err
+		}
+		if entry, found, err = config.Entry(text, key); err != nil {
+			return nil, "", err
+		}
 	}
 	if !found {
 		entry = []byte("{}")
 	}
-	return entry, src.ETag, nil
-}
-
-func (c *Control) has(src Source, key string) bool {
-	for _, s := range src.Config.Servers {
-		if s.Key == key {
-			return true
-		}
-	}
-	return false
+	return entry, c.tag(src.etag), nil
 }

@@ -15,14 +15,14 @@ import (
 type Source struct {
 	Path     string // "" if there is no file and no place for one
 	Exists   bool
-	ETag     string         // of the text that was last read
-	Config   *config.Config // in force
-	Warnings []config.Warning
-	// Fault is why the file is not in force: [config.Problems] or a
+	Config   *config.Config   // in force
+	Warnings []config.Warning // about the text that was last read
+	// Fault is why that text is not in force: [config.Problems] or a
 	// [*hub.Error]; nil if it is. What was in force before still is: the
 	// built-in servers alone, if that was nothing.
 	Fault error
 
+	etag string   // of the text that was last read; "" without a file
 	keys []string // of the entries in the file that is in force
 }
 
@@ -50,29 +50,34 @@ func Load(path string, strict bool, builtins []string) (*Source, error) {
 }
 
 // read reads the file anew: the result has its text in force, or a Fault and
-// what was in force before. The text is returned as it is in the file.
-func (s Source) read(builtins []string) (Source, []byte) {
+// what was in force before. The file is nil if it cannot be read, or if there
+// is none and no place for one.
+func (s Source) read(builtins []string) (Source, *config.File) {
+	if s.Path == "" {
+		return s, nil
+	}
 	file, err := config.OpenFile(s.Path)
 	if err != nil {
 		s.Fault = err
 		return s, nil
 	}
-	text := file.Text()
-	s.Exists, s.ETag = file.Exists(), file.ETag()
-	return s.parse(text, builtins), text
+	s.Exists, s.etag = file.Exists(), file.ETag()
+	if !s.Exists {
+		s.Config, s.Warnings, s.Fault, s.keys = config.Default(builtins), nil, nil, nil
+		return s, file
+	}
+	return s.parse(file.Text(), builtins), file
 }
 
-// parse puts a text of the file in force, or says why not.
+// parse puts a text for the file in force, or says why not.
 func (s Source) parse(text []byte, builtins []string) Source {
-	if !s.Exists && len(text) == 0 {
-		s.Config, s.Warnings, s.Fault, s.keys = config.Default(builtins), nil, nil, nil
-		return s
-	}
 	cfg, warnings, err := config.Parse(s.Path, text, builtins)
+	var keys []string
 	if err == nil {
-		s.Config = cfg
-		s.keys, err = config.Keys(text)
+		keys, err = config.Keys(text)
 	}
-	s.Warnings, s.Fault = warnings, err
+	if s.Warnings, s.Fault = warnings, err; err == nil {
+		s.Config, s.keys = cfg, keys
+	}
 	return s
 }

@@ -5,6 +5,7 @@ const (
 	ServerUnknown Code = "server_unknown"
 	ServerExists  Code = "server_exists"
 	ServerBuiltin Code = "server_builtin"
+	EntryIgnored  Code = "entry_ignored"
 	ConfigMissing Code = "config_missing"
 	ConfigBroken  Code = "config_broken"
 	ETagMissing   Code = "etag_missing"
@@ -13,7 +14,9 @@ const (
 	AdminRequired Code = "admin_required"
 	BodyInvalid   Code = "body_invalid"
 	BodyTooBig    Code = "body_too_big"
+	BodyLate      Code = "body_late"
 	PathUnknown   Code = "path_unknown"
+	TestsBusy     Code = "tests_busy"
 )
 
 var controlTexts = texts{
@@ -28,6 +31,10 @@ var controlTexts = texts{
 	ServerBuiltin: {
 		Text{`The server "{server}" is built in and cannot be removed.`, "Disable it instead."},
 		Text{"服务器“{server}”是内置的，无法移除。", "可将其停用。"},
+	},
+	EntryIgnored: {
+		Text{`The entry would make no server "{server}".`, "Give it a \"command\" or a \"url\", and a name that no built-in server has in other programs."},
+		Text{"该条目不会产生服务器“{server}”。", "请提供 command 或 url，并避免使用其他程序中内置服务器的名称。"},
 	},
 	ConfigMissing: {
 		Text{"There is no configuration file to write to.", "Start Toolcrib with --config FILE."},
@@ -60,6 +67,14 @@ var controlTexts = texts{
 	BodyTooBig: {
 		Text{"The request is too large.", "The most that is taken is {limit}."},
 		Text{"请求过大。", "最多接受 {limit}。"},
+	},
+	BodyLate: {
+		Text{"The request did not arrive as a whole within {limit}.", "Send it again."},
+		Text{"请求未在 {limit} 内完整到达。", "请重新发送。"},
+	},
+	TestsBusy: {
+		Text{"Too many servers are being tested at this moment.", "Try again when one of the tests has ended."},
+		Text{"正在测试的服务器过多。", "请等其中一个测试结束后重试。"},
 	},
 	PathUnknown: {
 		Text{"There is nothing at {path}.", "The API is described at /api/v1/openapi.json."},

@@ -57,8 +57,13 @@ async function open(locale, url) {
 
 /** Waits until what the page shows is from after now. */
 async function refreshed(page) {
-  for (let i = 0; i < 2; i++) await page.waitForResponse(response => response.url().includes('/api/v1/calls'));
-  await page.evaluate(() => new Promise(requestAnimationFrame));
+  // Who looks at a page again has it ask at once; and when it asks for the
+  // second time, it shows the answers to the first.
+  for (let i = 0; i < 2; i++) {
+    const asked = page.waitForRequest(request => request.url().endsWith('/api/v1/status'));
+    await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')));
+    await asked;
+  }
 }
 
 const row = (page, name) => page.locator('.server', { has: page.locator('.disclosure .name', { hasText: new RegExp(`^${name}$`) }) });
@@ -121,6 +126,7 @@ const parts = {
 
   async 'hostile text is text'(page) {
     const echo = page.locator('.tool', { has: page.locator('.name', { hasText: /^everything__echo$/ }) });
+    await page.locator('#tools-more', { hasText: 'Show all' }).click();
     await shows(echo, spec.hostile);
     await row(page, 'noisy').locator('.disclosure').click();
     await row(page, 'noisy').locator('.log .entry').first().waitFor();
@@ -136,7 +142,7 @@ const parts = {
     await server.locator('.log .entry').first().waitFor();
     await shows(server.locator('.names'), 'get-sum');
     const before = await page.evaluateHandle(() => [...document.querySelectorAll('.server, .tool, .call')]);
-    await page.locator('#search').fill('echo');
+    await page.locator('#search').fill('everything__echo');
     check(await page.locator('.tool').count() === 1, 'the search does not find the one tool');
     await page.locator('#search').fill('no tool has this');
     check(await page.locator('#tools-hint').isVisible(), 'a search without a find says nothing');
@@ -160,7 +166,7 @@ const parts = {
   },
 
   async 'every look'(page) {
-    for (const button of await page.locator('.disclosure[aria-expanded=false]').all()) await button.click();
+    for (const closed = page.locator('.disclosure[aria-expanded=false]'); await closed.count();) await closed.first().click();
     await refreshed(page);
     for (const lang of ['en', 'zh-CN']) {
       if (await page.getAttribute('html', 'lang') !== lang) await page.click('#language');

@@ -17,6 +17,8 @@ want() { # COMMAND PACKAGE
 }
 want gcc gcc # for the race detector
 [ -e /usr/include/stdlib.h ] || [ "$(uname)" != Linux ] || packages="$packages libc6-dev"
+# for the tests of the status page, any of these
+have chromium || have chromium-browser || have google-chrome || have google-chrome-stable || packages="$packages chromium"
 
 if [ -n "$packages" ]; then
 	if ! have apt-get || [ "$(id -u)" != 0 ]; then

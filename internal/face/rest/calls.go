@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"strconv"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -20,69 +20,73 @@ import (
 
 type (
 	callInput struct {
-		Accept string `header:"Accept" doc:"text/event-stream to follow progress and log lines"`
+		Accept string `header:"Accept" hidden:"true"`
 		Body   api.Call
 	}
 	callListInput struct {
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
+		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most"`
 		Server string `query:"server" doc:"Only calls of this server's tools"`
 	}
 	callListOutput struct{ Body api.CallList }
+
+	// streamOutput is an answer that is written by hand.
+	streamOutput struct{ Body func(huma.Context) }
 )
 
 // calls registers calling, and what is known of calls that ended.
 func (d *Door) calls() {
-	op := operation("call", http.MethodPost, "/calls", "Call a tool")
-	op.MaxBodyBytes = maxCallBody
-	op.Responses["200"] = &huma.Response{
-		Description: "The result; or an event stream of any number of progress and log, then one result or problem",
-		Content: map[string]*huma.MediaType{
-			"application/json":  {Schema: schemaOf[api.CallResult](d)},
-			"text/event-stream": {Schema: schemaOf[api.CallEvent](d)},
+	add(d, operation{
+		id: "call", method: http.MethodPost, path: "/calls", group: aboutTools, summary: "Call a tool",
+		about: "With `text/event-stream` in Accept the answer is an event stream: any number of events named `progress` and `log` " +
+			"as the call goes on, then one `result` or `problem`. The call is cancelled when the connection ends.\n\n" +
+			"A result with `resultType: input_required` asks for something (MCP 2026-07-28, Multi Round-Trip Requests): " +
+			"make the same call again with `inputResponses` and the result's `requestState`.",
+		limit:   64, // the same as over MCP
+		example: map[string]any{"tool": "calculator__calculate", "arguments": map[string]any{"expression": "2 + 3"}},
+		errors: []int{
+			http.StatusNotFound, http.StatusConflict, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 		},
-	}
-	huma.Register(d.api, op, d.call)
-	huma.Register(d.api, operation("listCalls", http.MethodGet, "/calls", "The calls that ended last, newest first"),
-		func(_ context.Context, in *callListInput) (*callListOutput, error) {
-			out := &callListOutput{api.CallList{Calls: []api.CallRecord{}}}
-			for _, r := range d.opt.Journal.Recent(in.Limit, in.Server) {
-				out.Body.Calls = append(out.Body.Calls, recordView(r))
-			}
-			return out, nil
-		})
+	}, d.call)
+	streamed[api.CallResult, api.CallEvent](d, "call", "The result; or events, whose names say which member their data have")
+	add(d, operation{
+		id: "listCalls", method: http.MethodGet, path: "/calls", group: aboutTools, summary: "The calls that ended last, newest first",
+		errors: []int{http.StatusUnprocessableEntity},
+	}, func(_ context.Context, in *callListInput) (*callListOutput, error) {
+		out := &callListOutput{api.CallList{Calls: []api.CallRecord{}}}
+		for _, r := range d.opt.Journal.Recent(in.Limit, in.Server) {
+			out.Body.Calls = append(out.Body.Calls, recordView(r))
+		}
+		return out, nil
+	})
 }
 
-// call carries out one call. Its answer is written by hand, since the result
-// is passed on as the bytes that came.
-func (d *Door) call(_ context.Context, in *callInput) (*bodyOutput, error) {
-	m, err := callMessage(&in.Body, wantsEvents(in.Accept))
+// call carries out one call.
+func (d *Door) call(ctx context.Context, in *callInput) (*streamOutput, error) {
+	follow := wantsEvents(in.Accept)
+	m, err := callMessage(&in.Body, follow)
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &bodyOutput{func(c huma.Context) {
-		p := auth.From(c.Context())
-		p.Door = hub.DoorREST
-		req := &call.Request{Principal: p, Message: m, Level: in.Body.LogLevel}
-		if !wantsEvents(in.Accept) {
-			req.Exchange = silent{}
-			result, err := d.do(c.Context(), req)
-			if err != nil {
-				doc := document(lang(c.Context()), err)
-				writeJSON(c, doc.Status, doc)
-				return
-			}
-			writeJSON(c, http.StatusOK, result)
+	p := auth.From(ctx)
+	p.Door = hub.DoorREST
+	req := &call.Request{Principal: p, Message: m, Level: in.Body.LogLevel, Exchange: silent{}}
+	if !follow {
+		result, err := d.do(ctx, req)
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &streamOutput{func(c huma.Context) { writeJSON(c, result) }}, nil
+	}
+	return &streamOutput{func(c huma.Context) {
+		stream := newEvents(c, d.beat)
+		defer stream.close()
+		req.Exchange = &follower{events: stream, level: in.Body.LogLevel}
+		result, err := d.do(ctx, req)
+		if err != nil {
+			stream.send("problem", api.CallEvent{Problem: document(lang(ctx), statusOf(hub.AsError(err)), err)})
 			return
 		}
-		follow := &follower{events: newEvents(c), level: in.Body.LogLevel}
-		req.Exchange = follow
-		result, err := d.do(c.Context(), req)
-		if err != nil {
-			follow.events.send("problem", api.CallEvent{Problem: document(lang(c.Context()), err)})
-		} else {
-			follow.events.send("result", api.CallEvent{Result: result})
-		}
-		follow.events.flush()
+		stream.send("result", api.CallEvent{Result: result})
 	}}, nil
 }
 
@@ -98,7 +102,7 @@ func (d *Door) do(ctx context.Context, req *call.Request) (*api.CallResult, erro
 		text, _ := wire.String(answer.Raw, wire.Lookup(answer.Raw, answer.Error, "message"))
 		code := wire.Lookup(answer.Raw, answer.Error, "code").Of(answer.Raw)
 		return nil, hub.E(message.ServerRefused, nil, "method", protocol.MethodToolsCall,
-			"detail", message.Quote(text)+" ("+string(code)+")")
+			"detail", message.Quote(text)+" ("+message.Quote(string(code))+")")
 	}
 	return &api.CallResult{
 		Server: res.Entry.Server.Key, Tool: res.Entry.Tool.Name, Result: answer.Result.Of(answer.Raw),
@@ -107,11 +111,18 @@ func (d *Door) do(ctx context.Context, req *call.Request) (*api.CallResult, erro
 	}, nil
 }
 
+// wantsEvents reports whether a client takes an event stream.
+func wantsEvents(accept string) bool { return strings.Contains(accept, "text/event-stream") }
+
 // progressToken is what a call that is followed asks progress for.
 const progressToken = "1"
 
-// callMessage makes the tools/call request of a call.
+// callMessage makes the tools/call request of a call, in which what the caller
+// has given as JSON stays the bytes that came.
 func callMessage(c *api.Call, follow bool) (*wire.Message, error) {
+	if _, known := protocol.Level(c.LogLevel); !known && c.LogLevel != "" {
+		return nil, hub.E(message.BodyInvalid, nil, "detail", `body: "logLevel" is none of MCP's levels`)
+	}
 	b := []byte(`{"jsonrpc":"2.0","id":1,"method":"` + protocol.MethodToolsCall + `","params":{"name":`)
 	b = wire.AppendString(b, c.Tool)
 	for _, member := range [...]struct {
@@ -138,7 +149,8 @@ func callMessage(c *api.Call, follow bool) (*wire.Message, error) {
 		b = append(b, `{}`...)
 	}
 	b = append(b, `}}}`...)
-	m, err := wire.Scan(b, wire.Limits{MaxBytes: maxCallBody + 1<<10, UniqueKeys: true})
+	// What is around the caller's part is small.
+	m, err := wire.Scan(b, wire.Limits{MaxBytes: 2 * wire.DefaultMaxBytes, UniqueKeys: true})
 	if err != nil {
 		return nil, hub.E(message.ParamsInvalid, err, "detail", err.Error())
 	}
@@ -154,12 +166,11 @@ func (silent) Ask(context.Context, []byte) ([]byte, error) {
 	return nil, hub.E(message.NotAskable, nil)
 }
 
-// follower is the exchange with a caller who follows the call. The pipeline
-// calls it from one goroutine at a time.
+// follower is the exchange with a caller who follows the call.
 type follower struct {
 	silent
 	events *events
-	level  string
+	level  string // of log lines that are wanted; "" for all that come
 }
 
 func (f *follower) Notify(raw []byte) {
@@ -174,12 +185,17 @@ func (f *follower) Notify(raw []byte) {
 	case protocol.NotificationMessage:
 		least, wanted := protocol.Level(f.level)
 		level, _ := wire.String(m.Raw, m.Member("level"))
-		if rank, known := protocol.Level(level); !wanted || known && rank < least {
-			return
+		if rank, known := protocol.Level(level); !wanted || known && rank >= least {
+			f.events.send("log", api.CallEvent{Log: params})
 		}
-		f.events.send("log", api.CallEvent{Log: params})
 	}
-	f.events.flush()
+}
+
+// writeJSON writes a whole answer.
+func writeJSON(c huma.Context, body any) {
+	c.SetHeader("Content-Type", "application/json")
+	c.SetStatus(http.StatusOK)
+	_ = encode(c.BodyWriter(), body) // the client may be gone
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -190,6 +206,3 @@ func recordView(r hub.CallRecord) api.CallRecord {
 		Outcome: string(r.Outcome), Code: r.Code, Reason: r.Reason, Duration: milliseconds(r.Duration), Bytes: r.Bytes,
 	}
 }
-
-// megabytes is a limit as it is shown.
-func megabytes(n int) string { return strconv.Itoa(n>>20) + " MiB" }

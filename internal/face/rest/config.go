@@ -4,10 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -15,83 +12,103 @@ import (
 
 type (
 	configOutput struct {
-		ETag string `header:"ETag"`
+		ETag string `header:"ETag" doc:"Names the text; to be sent as If-Match"`
 		Body api.ConfigText
 	}
 	uploadInput struct {
-		IfMatch string `header:"If-Match" doc:"ETag of the text that is replaced"`
-		DryRun  bool   `query:"dryRun" doc:"Only say what would change"`
+		DryRun  bool   `query:"dryRun" doc:"Only say what would be done"`
+		IfMatch string `header:"If-Match" doc:"ETag of the text that is replaced; not needed for a dry run"`
 		Body    api.ConfigUpload
 	}
 	checkInput  struct{ Body api.ConfigUpload }
 	checkOutput struct{ Body api.ConfigCheck }
 	importInput struct {
-		DryRun bool `query:"dryRun" doc:"Only say what would be taken over"`
+		DryRun bool `query:"dryRun" doc:"Only say what would be done"`
 		Body   api.Import
 	}
 	importOutput struct{ Body api.ImportResult }
 )
 
+// configMiB is the limit of bodies that hold a whole file: as much as a file may
+// have, and what it takes to write it as a JSON string.
+const configMiB = 17
+
 // config registers what is about the configuration file.
 func (d *Door) config() {
-	huma.Register(d.api, operation("getConfig", http.MethodGet, "/config", "The configuration file, its secrets masked"),
-		func(context.Context, *struct{}) (*configOutput, error) {
-			text, etag, err := d.opt.Control.Text()
-			if err != nil {
-				return nil, failed(err)
-			}
-			return &configOutput{etag, api.ConfigText{Path: d.opt.Control.Source().Path, ETag: etag, Text: string(text)}}, nil
-		})
-	put := change("putConfig", http.MethodPut, "/config", "Replace the configuration file and put it in force")
-	put.MaxBodyBytes = maxConfig
-	huma.Register(d.api, put, d.putConfig)
-	// Checking reads files that the text names no more than parsing does, and
-	// compares with the file in force, whose secrets it does not tell.
-	check := operation("checkConfig", http.MethodPost, "/config/check", "Say what is wrong with a text, or what it would change")
-	check.MaxBodyBytes = maxConfig
-	huma.Register(d.api, check, func(ctx context.Context, in *checkInput) (*checkOutput, error) {
-		return checked(d.opt.Control.Check([]byte(in.Body.Text)))(ctx)
+	upload := map[string]any{"text": "{\n  \"mcpServers\": {}\n}\n"}
+	add(d, operation{
+		id: "getConfig", method: http.MethodGet, path: "/config", group: aboutConfig,
+		summary: "The configuration file, its secrets masked",
+		errors:  []int{http.StatusConflict, http.StatusInternalServerError},
+	}, func(context.Context, *struct{}) (*configOutput, error) {
+		text, etag, err := d.opt.Control.Text()
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &configOutput{etag, api.ConfigText{Path: d.opt.Control.Source().Path, ETag: etag, Text: string(text)}}, nil
 	})
-	huma.Register(d.api, change("reloadConfig", http.MethodPost, "/config/reload", "Read the configuration file anew and put it in force"),
-		func(ctx context.Context, _ *struct{}) (*checkOutput, error) {
-			done, err := d.opt.Control.Reload()
-			if err != nil {
-				return nil, failed(err)
-			}
-			return &checkOutput{checkView(ctx, done, nil)}, nil
-		})
-	take := change("import", http.MethodPost, "/import", "Take servers over from another program's file")
-	take.MaxBodyBytes = maxConfig
-	huma.Register(d.api, take, d.take)
-	d.mux.HandleFunc("GET "+api.Base+"/config/schema", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/schema+json")
-		_, _ = w.Write(config.Schema()) // the client may be gone
+	add(d, operation{
+		id: "putConfig", method: http.MethodPut, path: "/config", group: aboutConfig,
+		summary: "Replace the configuration file and put it in force",
+		about: "A text that cannot be used changes nothing, and neither does one for a file that is broken: it has to be mended by hand. " +
+			"A value of `${unchanged}` stays what it is.",
+		admin: true, limit: configMiB, example: upload,
+		errors: []int{
+			http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired, http.StatusInternalServerError,
+		},
+	}, d.putConfig)
+	// What a text would change tells whether its values are those of the file;
+	// so this needs an administrator as well.
+	add(d, operation{
+		id: "checkConfig", method: http.MethodPost, path: "/config/check", group: aboutConfig,
+		summary: "Say what is wrong with a text, or what it would change",
+		about:   "The same as a dry run of putting it. That a text is wrong is no error of the request.",
+		admin:   true, limit: configMiB, example: upload,
+	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) { return d.check(ctx, in.Body.Text) })
+	add(d, operation{
+		id: "reloadConfig", method: http.MethodPost, path: "/config/reload", group: aboutConfig,
+		summary: "Read the configuration file anew and put it in force",
+		about:   "A file that cannot be used changes nothing.",
+		admin:   true, errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusInternalServerError},
+	}, func(ctx context.Context, _ *struct{}) (*checkOutput, error) {
+		return checked(ctx, d.opt.Control.Reload)
 	})
+	add(d, operation{
+		id: "import", method: http.MethodPost, path: "/import", group: aboutConfig,
+		summary: "Take servers over from another program's file",
+		about:   "All that are taken over are, or none. Values that are secrets are sealed.",
+		admin:   true, limit: configMiB,
+		example: map[string]any{"name": "claude_desktop_config.json", "text": `{"mcpServers":{"time":{"command":"uvx","args":["mcp-server-time"]}}}`},
+		errors:  []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusInternalServerError},
+	}, d.take)
 }
 
 func (d *Door) putConfig(ctx context.Context, in *uploadInput) (*checkOutput, error) {
-	text := []byte(in.Body.Text)
-	if in.DryRun {
-		return checked(d.opt.Control.Check(text))(ctx)
-	}
-	if in.IfMatch == "" {
+	switch {
+	case in.DryRun:
+		return d.check(ctx, in.Body.Text)
+	case in.IfMatch == "":
 		return nil, failed(hub.E(message.ETagMissing, nil))
 	}
-	done, err := d.opt.Control.Put(text, in.IfMatch)
+	return checked(ctx, func() (control.Check, error) { return d.opt.Control.Put([]byte(in.Body.Text), in.IfMatch) })
+}
+
+// checked answers what was done with a text.
+func checked(ctx context.Context, do func() (control.Check, error)) (*checkOutput, error) {
+	done, err := do()
 	if err != nil {
 		return nil, failed(err)
 	}
 	return &checkOutput{checkView(ctx, done, nil)}, nil
 }
 
-// checked answers a check: that a text is wrong is no error of the request.
-func checked(c control.Check, err error) func(context.Context) (*checkOutput, error) {
-	return func(ctx context.Context) (*checkOutput, error) {
-		if err != nil && !hub.IsCode(err, message.ConfigInvalid) {
-			return nil, failed(err)
-		}
-		return &checkOutput{checkView(ctx, c, err)}, nil
+// check answers what could be done with a text.
+func (d *Door) check(ctx context.Context, text string) (*checkOutput, error) {
+	c, err := d.opt.Control.Check([]byte(text))
+	if err != nil && !hub.IsCode(err, message.ConfigInvalid) {
+		return nil, failed(err)
 	}
+	return &checkOutput{checkView(ctx, c, err)}, nil
 }
 
 func checkView(ctx context.Context, c control.Check, err error) api.ConfigCheck {

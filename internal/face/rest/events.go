@@ -1,10 +1,9 @@
 package rest
 
 import (
-	"encoding/json"
-	"fmt"
+	"bytes"
 	"net/http"
-	"reflect"
+	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,65 +13,71 @@ import (
 // writeLimit is how long a client may take to read what was sent to it.
 const writeLimit = 10 * time.Second
 
-// events is an event stream to a client. It is for one goroutine.
+// events is an event stream to a client (HTML standard, "Server-sent events").
+// Events go out in the order of the calls; a comment shows from time to time
+// that the stream is alive. A client that does not read is given up after the
+// write limit; then, and after close, nothing is written any more. Safe for
+// concurrent use.
 type events struct {
+	ctl *http.ResponseController
+
+	mu   sync.Mutex
 	w    http.ResponseWriter
-	ctl  *http.ResponseController
-	dead bool
+	over bool
+	beat *time.Timer
 }
 
-// newEvents begins the answer.
-func newEvents(c huma.Context) *events {
+// newEvents begins the answer. close has to be called before the handler
+// returns.
+func newEvents(c huma.Context, beat time.Duration) *events {
 	_, w := humago.Unwrap(c)
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // proxies are to pass on what comes
 	w.WriteHeader(http.StatusOK)
 	e := &events{w: w, ctl: http.NewResponseController(w)}
-	e.flush()
+	e.mu.Lock() // the timer's function reads it
+	defer e.mu.Unlock()
+	e.beat = time.AfterFunc(beat, func() {
+		if e.write([]byte(": alive\n\n")) {
+			e.beat.Reset(beat)
+		}
+	})
+	e.over = e.ctl.Flush() != nil
 	return e
 }
 
-func (e *events) send(name string, data any) {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		panic(err) // shapes of ours
+// send sends an event, and reports whether the client still reads.
+func (e *events) send(name string, data any) bool {
+	var b bytes.Buffer
+	b.WriteString("event: " + name + "\ndata: ")
+	if err := encode(&b, data); err != nil {
+		panic(err) // shapes of ours, with JSON that was checked; one line
 	}
-	e.write("event: %s\ndata: %s\n\n", name, raw)
+	b.WriteByte('\n')
+	return e.write(b.Bytes())
 }
 
-func (e *events) comment() { e.write(": alive\n\n") }
-
-func (e *events) write(format string, args ...any) {
-	if e.dead {
-		return
+func (e *events) write(text []byte) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return false
 	}
 	_ = e.ctl.SetWriteDeadline(time.Now().Add(writeLimit)) // not every writer can
-	_, err := fmt.Fprintf(e.w, format, args...)
-	e.dead = err != nil
-}
-
-// flush sends what was written, and reports whether the client still reads.
-func (e *events) flush() bool {
-	if !e.dead {
-		e.dead = e.ctl.Flush() != nil
+	_, err := e.w.Write(text)
+	if err == nil {
+		err = e.ctl.Flush()
 	}
-	return !e.dead
+	e.over = err != nil
+	return !e.over
 }
 
-// writeJSON writes a whole answer.
-func writeJSON(c huma.Context, status int, body any) {
-	kind := "application/json"
-	if status >= http.StatusBadRequest {
-		kind = "application/problem+json"
-	}
-	c.SetHeader("Content-Type", kind)
-	c.SetStatus(status)
-	enc := json.NewEncoder(c.BodyWriter())
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(body) // the client may be gone
-}
-
-// schemaOf enters a shape that only a hand-made answer has.
-func schemaOf[T any](d *Door) *huma.Schema {
-	return d.api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[T](), true, "")
+// close ends the stream.
+func (e *events) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
+	e.beat.Stop()
 }

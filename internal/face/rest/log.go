@@ -12,69 +12,62 @@ import (
 )
 
 type logInput struct {
-	KeyInput
+	Key    string `path:"key" doc:"Key of the server, percent-encoded"`
 	After  uint64 `query:"after" doc:"Only lines after the one with this number"`
-	Follow bool   `query:"follow" doc:"Answer with an event stream that goes on: an event named line for each"`
+	Follow bool   `query:"follow" doc:"Answer with an event stream that goes on"`
 }
-
-type bodyOutput struct{ Body func(huma.Context) }
 
 // log registers the log of a server, as a list or as a stream.
 func (d *Door) log() {
-	op := operation("getServerLog", http.MethodGet, "/servers/{key}/log", "The end of a server's log, and what comes next")
-	op.Responses["200"] = &huma.Response{
-		Description: "The lines, oldest first; with follow an event stream of lines",
-		Content: map[string]*huma.MediaType{
-			"application/json":  {Schema: schemaOf[api.Log](d)},
-			"text/event-stream": {Schema: schemaOf[api.LogLine](d)},
-		},
-	}
-	huma.Register(d.api, op, func(ctx context.Context, in *logInput) (*bodyOutput, error) {
+	add(d, operation{
+		id: "getServerLog", method: http.MethodGet, path: "/servers/{key}/log", group: aboutServers,
+		summary: "The end of a server's log, and what comes next",
+		about: "The last 500 lines, or 64 KiB, are kept while the hub runs. With `follow=true` the answer is an event stream: " +
+			"an event named `line` for each of them and each that comes, until the server is removed or the hub stops.",
+		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+	}, func(_ context.Context, in *logInput) (*streamOutput, error) {
 		lines, more, err := d.opt.Control.Log(in.Key, in.After)
 		if err != nil {
 			return nil, failed(err)
 		}
-		if !in.Follow {
-			body := api.Log{Lines: []api.LogLine{}}
-			for _, l := range lines {
-				body.Lines = append(body.Lines, lineView(l))
-			}
-			return &bodyOutput{func(c huma.Context) { writeJSON(c, http.StatusOK, body) }}, nil
+		if in.Follow {
+			return &streamOutput{func(c huma.Context) { d.follow(c, in, lines, more) }}, nil
 		}
-		return &bodyOutput{func(c huma.Context) { d.follow(c, in.Key, lines, more) }}, nil
+		body := api.Log{Lines: []api.LogLine{}}
+		for _, l := range lines {
+			body.Lines = append(body.Lines, lineView(l))
+		}
+		return &streamOutput{func(c huma.Context) { writeJSON(c, body) }}, nil
 	})
+	streamed[api.Log, api.LogLine](d, "getServerLog", "The lines, oldest first; or one in each event")
 }
 
-// beat is how often a silent stream shows that it is alive.
-const beat = 15 * time.Second
-
 // follow streams a server's log until the client or the server is gone.
-func (d *Door) follow(c huma.Context, key string, lines []hub.LogLine, more <-chan struct{}) {
-	events := newEvents(c)
-	alive := time.NewTicker(beat)
-	defer alive.Stop()
-	var last uint64
-	for {
+func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-chan struct{}) {
+	stream := newEvents(c, d.beat)
+	defer stream.close()
+	// A server that is removed while it rests writes no line any more, and one
+	// that gets its key has a log of its own.
+	again := time.NewTicker(d.beat)
+	defer again.Stop()
+	for last := in.After; ; {
 		for _, l := range lines {
 			last = l.Seq
-			events.send("line", lineView(l))
-		}
-		lines = nil
-		if !events.flush() {
-			return
+			if !stream.send("line", lineView(l)) {
+				return
+			}
 		}
 		select {
 		case <-c.Context().Done():
 			return
 		case <-d.closed:
 			return
-		case <-alive.C:
-			events.comment()
+		case <-again.C:
 		case <-more:
-			var err error
-			if lines, more, err = d.opt.Control.Log(key, last); err != nil {
-				return
-			}
+		}
+		var err error
+		if lines, more, err = d.opt.Control.Log(in.Key, last); err != nil {
+			return
 		}
 	}
 }

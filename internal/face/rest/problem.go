@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -15,11 +14,19 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
+// problemType is the media type of errors (RFC 9457).
+const problemType = "application/problem+json"
+
 // fault is an error on its way out; problems makes a document of it.
 type fault struct{ err error }
 
-func (f *fault) Error() string  { return f.err.Error() }
+func (f *fault) Error() string { return f.err.Error() }
+
+// GetStatus implements [huma.StatusError].
 func (f *fault) GetStatus() int { return statusOf(hub.AsError(f.err)) }
+
+// ContentType implements [huma.ContentTypeFilter].
+func (f *fault) ContentType(string) string { return problemType }
 
 // failed makes the error of a handler of any error; nil stays nil.
 func failed(err error) error {
@@ -31,30 +38,22 @@ func failed(err error) error {
 
 // problems turns errors, ours and those of the framework, into documents.
 func problems(ctx huma.Context, _ string, v any) (any, error) {
+	l := lang(ctx.Context())
 	switch e := v.(type) {
 	case *fault:
-		return document(lang(ctx.Context()), e.err), nil
+		return document(l, e.GetStatus(), e.err), nil
 	case *huma.ErrorModel:
-		return document(lang(ctx.Context()), invalid(e)), nil
+		return document(l, e.Status, invalid(e)), nil
 	}
 	return v, nil
 }
 
-// ContentType implements [huma.ContentTypeFilter].
-func (f *fault) ContentType(string) string { return "application/problem+json" }
-
 // invalid puts what the framework found wrong with a request into our words.
 func invalid(e *huma.ErrorModel) *hub.Error {
-	switch e.Status {
-	case http.StatusRequestEntityTooLarge:
-		return hub.E(message.BodyTooBig, nil, "limit", "as docs/api.md says")
-	case http.StatusNotAcceptable:
-		return hub.E(message.AcceptRefused, nil)
-	}
 	parts := make([]string, 0, len(e.Errors))
 	for _, one := range e.Errors {
 		// The value is left out: it may be a secret.
-		parts = append(parts, strings.TrimSpace(one.Location+" "+one.Message))
+		parts = append(parts, strings.TrimSpace(one.Location+": "+one.Message))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, e.Detail)
@@ -63,11 +62,11 @@ func invalid(e *huma.ErrorModel) *hub.Error {
 }
 
 // document is an error as a problem document.
-func document(l message.Lang, err error) *api.Problem {
+func document(l message.Lang, status int, err error) *api.Problem {
 	e := hub.AsError(err)
 	text := e.Text(l)
 	p := &api.Problem{
-		Type: "urn:toolcrib:" + string(e.Code), Title: text.What, Status: statusOf(e),
+		Type: "urn:toolcrib:" + string(e.Code), Title: text.What, Status: status,
 		Code: string(e.Code), Detail: text.String(), Remedy: text.Remedy,
 	}
 	if all, ok := errors.AsType[config.Problems](err); ok {
@@ -112,14 +111,8 @@ func warnings(all []config.Warning) []api.ConfigProblem {
 // statusOf is the HTTP status that goes with a code.
 func statusOf(e *hub.Error) int {
 	switch e.Code {
-	case message.AdminRequired:
-		return http.StatusUnauthorized
-	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown, message.PathUnknown:
+	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown:
 		return http.StatusNotFound
-	case message.HTTPMethodRefused:
-		return http.StatusMethodNotAllowed
-	case message.AcceptRefused:
-		return http.StatusNotAcceptable
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped:
 		return http.StatusConflict
@@ -127,12 +120,11 @@ func statusOf(e *hub.Error) int {
 		return http.StatusPreconditionFailed
 	case message.ETagMissing:
 		return http.StatusPreconditionRequired
-	case message.BodyTooBig, message.MessageTooBig:
-		return http.StatusRequestEntityTooLarge
-	case message.TypeRefused:
-		return http.StatusUnsupportedMediaType
-	case message.ConfigInvalid, message.BodyInvalid, message.ParamsInvalid, message.MessageInvalid, message.MessageMalformed, message.SecretRefused:
+	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid,
+		message.SecretRefused, message.ImportKeyUnknown:
 		return http.StatusUnprocessableEntity
+	case message.TestsBusy:
+		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
 	case message.ServerDown, message.ShuttingDown:
@@ -143,26 +135,19 @@ func statusOf(e *hub.Error) int {
 	return http.StatusBadGateway // what is left is about a server
 }
 
-// refuse answers before an operation's handler is reached.
-func (d *Door) refuse(ctx huma.Context, e *hub.Error) {
-	p := document(lang(ctx.Context()), e)
-	ctx.SetHeader("Content-Type", "application/problem+json")
-	ctx.SetStatus(p.Status)
-	enc := json.NewEncoder(ctx.BodyWriter())
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(p) // the client may be gone
+// refuse answers without the operation's handler, or for it.
+func refuse(ctx huma.Context, status int, err error) {
+	ctx.SetHeader("Content-Type", problemType)
+	ctx.SetStatus(status)
+	_ = encode(ctx.BodyWriter(), document(lang(ctx.Context()), status, err)) // the client may be gone
 }
 
 // Refuse answers a request with a problem document, outside of any operation.
 func Refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
 	l := message.FromHeader(r.Header.Get("Accept-Language"))
-	p := document(l, e)
-	p.Status = status
 	h := w.Header()
-	h.Set("Content-Type", "application/problem+json")
+	h.Set("Content-Type", problemType)
 	h.Set("Content-Language", string(l))
 	w.WriteHeader(status)
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(p) // the client may be gone
+	_ = encode(w, document(l, status, e)) // the client may be gone
 }

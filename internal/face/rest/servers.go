@@ -4,32 +4,25 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 type (
-	// KeyInput names the server of an operation. It is exported for the framework, which skips embedded structs that are not.
-	KeyInput struct {
-		Key string `path:"key" doc:"Key of the server" maxLength:"512"`
+	keyInput struct {
+		Key string `path:"key" doc:"Key of the server, percent-encoded"`
 	}
 	serverOutput     struct{ Body api.Server }
 	serverListOutput struct{ Body api.ServerList }
 	serverAddInput   struct{ Body api.ServerAdd }
 	serverEditInput  struct {
-		KeyInput
+		Key  string `path:"key" doc:"Key of the server, percent-encoded"`
 		Body api.ServerChange
 	}
 	entryOutput struct {
-		ETag string `header:"ETag"`
+		ETag string `header:"ETag" doc:"Of the configuration file"`
 		Body api.ServerEntry
-	}
-	actionInput struct {
-		KeyInput
-		Action string `path:"action" enum:"enable,disable,start,stop,restart,refresh"`
 	}
 	testInput  struct{ Body api.Test }
 	testOutput struct{ Body api.TestResult }
@@ -37,47 +30,112 @@ type (
 
 // servers registers what is about servers.
 func (d *Door) servers() {
-	huma.Register(d.api, operation("listServers", http.MethodGet, "/servers", "Every server, in the order of the configuration"),
-		func(ctx context.Context, _ *struct{}) (*serverListOutput, error) {
-			out := &serverListOutput{api.ServerList{Servers: []api.Server{}}}
-			for _, s := range d.opt.Control.Servers() {
-				out.Body.Servers = append(out.Body.Servers, serverView(lang(ctx), s))
-			}
-			return out, nil
-		})
-	add := change("addServer", http.MethodPost, "/servers", "Define a server; it is started if its entry says so")
-	add.DefaultStatus = http.StatusCreated
-	huma.Register(d.api, add, func(ctx context.Context, in *serverAddInput) (*serverOutput, error) {
-		if err := d.opt.Control.Add(in.Body.Key, in.Body.Entry); err != nil {
+	add(d, operation{
+		id: "listServers", method: http.MethodGet, path: "/servers", group: aboutServers,
+		summary: "Every server, in the order of the configuration",
+	}, func(ctx context.Context, _ *struct{}) (*serverListOutput, error) {
+		out := &serverListOutput{api.ServerList{Servers: []api.Server{}}}
+		for _, s := range d.opt.Control.Servers() {
+			out.Body.Servers = append(out.Body.Servers, serverView(lang(ctx), s))
+		}
+		return out, nil
+	})
+	add(d, operation{
+		id: "getServer", method: http.MethodGet, path: "/servers/{key}", group: aboutServers, summary: "One server",
+		errors: []int{http.StatusNotFound},
+	}, func(ctx context.Context, in *keyInput) (*serverOutput, error) { return d.server(ctx, in.Key) })
+	d.entries()
+	d.actions()
+	add(d, operation{
+		id: "testServer", method: http.MethodPost, path: "/test", group: aboutServers, summary: "Try a server out",
+		about: "Connects to it beside the one that may be running, which is not touched, asks for its tools and ends it again; " +
+			"90 seconds at most, and four at a time. An entry is tested as if it were written under the key, but is not saved.",
+		admin: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError},
+	}, d.test)
+}
+
+func exampleEntry() map[string]any {
+	return map[string]any{"command": "npx", "args": []string{"-y", "@modelcontextprotocol/server-everything"}}
+}
+
+// entries registers what changes what the file says about a server.
+func (d *Door) entries() {
+	const place = "/servers/{key}"
+	refused := []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusInternalServerError}
+	absent := append([]int{http.StatusNotFound}, refused...)
+	add(d, operation{
+		id: "addServer", method: http.MethodPost, path: "/servers", group: aboutServers, summary: "Define a server",
+		about: "It is started if its entry says so. Values of `env` and `headers` that are secrets, and `apiKey`, are sealed before they are written.",
+		admin: true, limit: 1, status: http.StatusCreated, errors: refused,
+		example: map[string]any{"key": "everything", "entry": exampleEntry()},
+	}, func(ctx context.Context, in *serverAddInput) (*serverOutput, error) {
+		key, err := d.opt.Control.Add(in.Body.Key, in.Body.Entry)
+		if err != nil {
 			return nil, failed(err)
 		}
-		return d.server(ctx, in.Body.Key)
+		return d.server(ctx, key)
 	})
-	huma.Register(d.api, operation("getServer", http.MethodGet, "/servers/{key}", "One server"),
-		func(ctx context.Context, in *KeyInput) (*serverOutput, error) { return d.server(ctx, in.Key) })
-	huma.Register(d.api, operation("getServerEntry", http.MethodGet, "/servers/{key}/entry", "What the configuration file says about a server, its secrets masked"),
-		func(_ context.Context, in *KeyInput) (*entryOutput, error) {
-			entry, etag, err := d.opt.Control.Entry(in.Key)
-			if err != nil {
-				return nil, failed(err)
-			}
-			return &entryOutput{etag, api.ServerEntry{Key: in.Key, Entry: entry, ETag: etag}}, nil
-		})
-	huma.Register(d.api, change("changeServer", http.MethodPut, "/servers/{key}", "Replace what the configuration file says about a server"),
-		func(ctx context.Context, in *serverEditInput) (*serverOutput, error) {
-			if err := d.opt.Control.Change(in.Key, in.Body.Entry); err != nil {
+	add(d, operation{
+		id: "getServerEntry", method: http.MethodGet, path: place + "/entry", group: aboutServers,
+		summary: "What the configuration file says about a server, its secrets masked",
+		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError},
+	}, func(_ context.Context, in *keyInput) (*entryOutput, error) {
+		entry, etag, err := d.opt.Control.Entry(in.Key)
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &entryOutput{etag, api.ServerEntry{Key: in.Key, Entry: entry, ETag: etag}}, nil
+	})
+	add(d, operation{
+		id: "changeServer", method: http.MethodPut, path: place, group: aboutServers,
+		summary: "Replace what the configuration file says about a server",
+		about: "A value of `${unchanged}` stays what it is; other secrets are sealed. Settings of a built-in server can be made this way, too. " +
+			"A server that is reached in the same way as before keeps its connection.",
+		admin: true, limit: 1, errors: absent, example: map[string]any{"entry": exampleEntry()},
+	}, func(ctx context.Context, in *serverEditInput) (*serverOutput, error) {
+		if err := d.opt.Control.Change(in.Key, in.Body.Entry); err != nil {
+			return nil, failed(err)
+		}
+		return d.server(ctx, in.Key)
+	})
+	add(d, operation{
+		id: "removeServer", method: http.MethodDelete, path: place, group: aboutServers,
+		summary: "Take a server out of the configuration file, and end it",
+		about: "Sealed values that only this server has used are deleted. A built-in server goes back to its default settings. " +
+			"The answer does not wait until the server has ended.",
+		admin: true, errors: absent,
+	}, func(_ context.Context, in *keyInput) (*struct{}, error) {
+		return nil, failed(d.opt.Control.Remove(in.Key))
+	})
+}
+
+// actions registers what is done with a server.
+func (d *Door) actions() {
+	c := d.opt.Control
+	edit, act := []int{http.StatusPreconditionFailed, http.StatusInternalServerError}, []int{http.StatusBadGateway, http.StatusServiceUnavailable}
+	for _, a := range []struct {
+		action, summary string
+		errors          []int
+		do              func(ctx context.Context, key string) error
+	}{
+		{api.ActionEnable, "Enable a server in the configuration file", edit, func(_ context.Context, key string) error { return c.SetEnabled(key, true) }},
+		{api.ActionDisable, "Disable a server in the configuration file", edit, func(_ context.Context, key string) error { return c.SetEnabled(key, false) }},
+		{api.ActionStart, "Start a server now, and wait until it is ready or known not to be", act, c.Start},
+		{api.ActionStop, "Stop a server, until it is started or the hub starts again", act, c.Stop},
+		{api.ActionRestart, "Stop and start a server", act, c.Restart},
+		{api.ActionRefresh, "Ask a server for its tools again", act, c.Refresh},
+	} {
+		add(d, operation{
+			id: a.action + "Server", method: http.MethodPost, path: "/servers/{key}/" + a.action, group: aboutServers, summary: a.summary,
+			admin: true, errors: append(a.errors[:2:2], http.StatusNotFound, http.StatusConflict),
+		}, func(ctx context.Context, in *keyInput) (*serverOutput, error) {
+			if err := a.do(ctx, in.Key); err != nil {
 				return nil, failed(err)
 			}
 			return d.server(ctx, in.Key)
 		})
-	huma.Register(d.api, change("removeServer", http.MethodDelete, "/servers/{key}", "Stop a server and take it out of the configuration file"),
-		func(_ context.Context, in *KeyInput) (*struct{}, error) {
-			return nil, failed(d.opt.Control.Remove(in.Key))
-		})
-	huma.Register(d.api, change("actOnServer", http.MethodPost, "/servers/{key}/{action}", "Enable, disable, start, stop, restart a server, or ask for its tools again"),
-		d.act)
-	d.log()
-	huma.Register(d.api, change("testServer", http.MethodPost, "/test", "Try a server out, beside the one that may be running; an entry need not be saved"), d.test)
+	}
 }
 
 func (d *Door) server(ctx context.Context, key string) (*serverOutput, error) {
@@ -88,40 +146,11 @@ func (d *Door) server(ctx context.Context, key string) (*serverOutput, error) {
 	return &serverOutput{serverView(lang(ctx), s)}, nil
 }
 
-func (d *Door) act(ctx context.Context, in *actionInput) (*serverOutput, error) {
-	var err error
-	switch c := d.opt.Control; in.Action {
-	case api.ActionEnable:
-		err = c.SetEnabled(in.Key, true)
-	case api.ActionDisable:
-		err = c.SetEnabled(in.Key, false)
-	case api.ActionStart:
-		err = c.Start(ctx, in.Key)
-	case api.ActionStop:
-		err = c.Stop(ctx, in.Key)
-	case api.ActionRestart:
-		err = c.Restart(ctx, in.Key)
-	case api.ActionRefresh:
-		err = c.Refresh(ctx, in.Key)
-	}
-	if err != nil {
-		return nil, failed(err)
-	}
-	return d.server(ctx, in.Key)
-}
-
 func (d *Door) test(ctx context.Context, in *testInput) (*testOutput, error) {
 	if len(in.Body.Entry) == 0 && in.Body.Key == "" {
-		return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `"key" or "entry" is needed`))
+		return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `body: "key" or "entry" is needed`))
 	}
-	if len(in.Body.Entry) == 0 {
-		probe, err := d.opt.Control.Test(ctx, in.Body.Key)
-		if err != nil {
-			return nil, failed(err)
-		}
-		return &testOutput{testView(lang(ctx), &probe)}, nil
-	}
-	probe, err := d.opt.Control.TestEntry(ctx, in.Body.Key, in.Body.Entry)
+	probe, err := d.opt.Control.Test(ctx, in.Body.Key, in.Body.Entry)
 	if err != nil {
 		return nil, failed(err)
 	}

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"os"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
@@ -15,13 +13,14 @@ type statusOutput struct{ Body api.Status }
 
 // status registers what is about the hub as a whole.
 func (d *Door) status() {
-	huma.Register(d.api, operation("status", http.MethodGet, "/status", "The hub at one glance"),
-		func(ctx context.Context, _ *struct{}) (*statusOutput, error) {
-			return &statusOutput{d.hub(ctx)}, nil
-		})
-	op := change("shutdown", http.MethodPost, "/shutdown", "Stop the hub, after calls under way have ended")
-	op.DefaultStatus = http.StatusAccepted
-	huma.Register(d.api, op, func(context.Context, *struct{}) (*struct{}, error) {
+	add(d, operation{
+		id: "getStatus", method: http.MethodGet, path: "/status", group: aboutHub, summary: "The hub at one glance",
+	}, func(ctx context.Context, _ *struct{}) (*statusOutput, error) { return &statusOutput{d.hub(ctx)}, nil })
+	add(d, operation{
+		id: "shutdown", method: http.MethodPost, path: "/shutdown", group: aboutHub, summary: "Stop the hub",
+		about: "Calls under way have ten seconds to end. The answer does not wait for that.",
+		admin: true, status: http.StatusAccepted,
+	}, func(context.Context, *struct{}) (*struct{}, error) {
 		d.opt.Shutdown()
 		return nil, nil
 	})
@@ -33,7 +32,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 		Version: d.opt.Version, Started: d.opt.Started, PID: os.Getpid(),
 		Listen: d.opt.Listen(), DataDir: d.opt.DataDir, Sessions: d.opt.Sessions(),
 		Config: api.ConfigStatus{
-			Path: src.Path, Exists: src.Exists, ETag: src.ETag, Writable: src.Path != "" && src.Fault == nil,
+			Path: src.Path, Exists: src.Exists, ETag: d.opt.Control.ETag(), Writable: src.Path != "" && src.Fault == nil,
 			Problems: faultProblems(lang(ctx), src.Fault), Warnings: warnings(src.Warnings),
 		},
 	}

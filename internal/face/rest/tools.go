@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -19,36 +17,42 @@ type (
 	}
 	toolListOutput struct{ Body api.ToolList }
 	toolInput      struct {
-		Name string `path:"name" doc:"Exposed name, or the tool's own if that is clear" maxLength:"512"`
+		Name string `path:"name" doc:"Exposed name, or the tool's own if that is clear"`
 	}
 	toolOutput struct{ Body api.Tool }
 )
 
 // tools registers what is about tools.
 func (d *Door) tools() {
-	huma.Register(d.api, operation("listTools", http.MethodGet, "/tools", "Every tool that is offered, in the order of MCP's tools/list"),
-		func(_ context.Context, in *toolsInput) (*toolListOutput, error) {
-			states := d.states()
-			out := &toolListOutput{api.ToolList{Tools: []api.Tool{}}}
-			for _, e := range d.opt.Catalog.Snapshot().Entries() {
-				if in.Server == "" || in.Server == e.Server.Key {
-					out.Body.Tools = append(out.Body.Tools, toolView(e, states))
-				}
+	add(d, operation{
+		id: "listTools", method: http.MethodGet, path: "/tools", group: aboutTools,
+		summary: "Every tool that is offered, in the order of MCP's tools/list",
+		errors:  []int{http.StatusUnprocessableEntity},
+	}, func(_ context.Context, in *toolsInput) (*toolListOutput, error) {
+		states := d.states()
+		out := &toolListOutput{api.ToolList{Tools: []api.Tool{}}}
+		for _, e := range d.opt.Catalog.Snapshot().Entries() {
+			if in.Server == "" || in.Server == e.Server.Key {
+				out.Body.Tools = append(out.Body.Tools, toolView(e, states))
 			}
-			return out, nil
-		})
-	huma.Register(d.api, operation("getTool", http.MethodGet, "/tools/{name}", "One tool, with its schemas"),
-		func(_ context.Context, in *toolInput) (*toolOutput, error) {
-			e, ok := d.opt.Catalog.Snapshot().Resolve(in.Name)
-			if !ok {
-				return nil, failed(hub.E(message.ToolUnknown, nil, "tool", message.Quote(in.Name)))
-			}
-			t := toolView(e, d.states())
-			t.Definition = e.Raw
-			return &toolOutput{t}, nil
-		})
+		}
+		return out, nil
+	})
+	add(d, operation{
+		id: "getTool", method: http.MethodGet, path: "/tools/{name}", group: aboutTools, summary: "One tool, with its schemas",
+		errors: []int{http.StatusNotFound},
+	}, func(_ context.Context, in *toolInput) (*toolOutput, error) {
+		e, ok := d.opt.Catalog.Snapshot().Resolve(in.Name)
+		if !ok {
+			return nil, failed(hub.E(message.ToolUnknown, nil, "tool", message.Quote(in.Name)))
+		}
+		t := toolView(e, d.states())
+		t.Definition = e.Raw
+		return &toolOutput{t}, nil
+	})
 }
 
+// states are the states of the servers by their keys.
 func (d *Door) states() map[string]hub.State {
 	states := make(map[string]hub.State)
 	for _, s := range d.opt.Control.Servers() {

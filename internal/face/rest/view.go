@@ -2,8 +2,8 @@ package rest
 
 import (
 	"maps"
-	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/config"
@@ -19,7 +19,7 @@ func serverView(l message.Lang, s control.Server) api.Server {
 		State: string(st.State), Since: st.Since, PID: st.PID, Tools: s.Offered, Hidden: s.Hidden,
 		Junk: st.Junk, Stderr: st.Stderr, Protocol: st.Protocol, Info: st.Info,
 		Enabled: def.Enabled, AutoStart: def.AutoStart, Priority: def.Priority, Timeout: def.Timeout.String(),
-		Command: def.Command, Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
+		Command: shownCommand(def.Command), Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
 		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
 		Defined: s.Defined,
 	}
@@ -33,17 +33,23 @@ func serverView(l message.Lang, s control.Server) api.Server {
 	return v
 }
 
-// shownURL is a URL without what may be a secret in it: user, query, fragment.
+// shownCommand is a command without what may be a secret in it: it may hold its
+// arguments as well.
+func shownCommand(command string) string {
+	words := strings.Split(command, " ")
+	return strings.Join(append(words[:1:1], config.MaskArgs(words)[1:]...), " ")
+}
+
+// shownURL is a URL without what may be a secret in it: the user, a piece of
+// the path that looks like a key, the query and the fragment.
 func shownURL(raw string) string {
-	u, err := url.Parse(raw)
-	if err != nil || raw == "" {
-		return ""
+	base, _, _ := strings.Cut(raw, "#")
+	base, _, query := strings.Cut(base, "?")
+	base = config.MaskArgs([]string{base})[0]
+	if query {
+		base += "?***"
 	}
-	u.User, u.Fragment = nil, ""
-	if u.RawQuery != "" {
-		u.RawQuery = "***"
-	}
-	return u.String()
+	return base
 }
 
 // testView is how far a test came, step by step.

@@ -81,7 +81,8 @@ func NewDoor(tb testing.TB, url string) Door { return Door{tb, url} }
 
 // readyLine is what the hub prints once it serves. Scripts wait for it as
 // well, so that its form is part of what is tested.
-var readyLine = regexp.MustCompile(`^Toolcrib \S+ is ready\. MCP: (http://\S+)/mcp  Health: \S+/readyz  Servers: \d+  Data: (.+)$`)
+var readyLine = regexp.MustCompile(
+	`^Toolcrib \S+ is ready\.(?: MCP: (https?://\S+)/mcp  Health: \S+/readyz )? Servers: \d+  Data: (.+)$`)
 
 // StartHub starts a hub with the servers, on a free port and with a data
 // directory of its own, and returns as soon as it serves: its servers may
@@ -94,8 +95,14 @@ func StartHub(tb testing.TB, servers ...Server) *Hub {
 // StartHubIn is StartHub with a given data directory.
 func StartHubIn(tb testing.TB, dataDir string, servers ...Server) *Hub {
 	tb.Helper()
-	p := Spawn(tb, nil, HubBinary(tb), "serve", "--log-level", "debug",
-		"--config", WriteConfig(tb, servers...), "--listen", "127.0.0.1:0", "--data-dir", dataDir)
+	return Serve(tb, nil, "--config", WriteConfig(tb, servers...), "--listen", "127.0.0.1:0", "--data-dir", dataDir)
+}
+
+// Serve starts a hub with the environment and flags, and returns as soon as it
+// serves. It logs everything.
+func Serve(tb testing.TB, env []string, flags ...string) *Hub {
+	tb.Helper()
+	p := Spawn(tb, env, HubBinary(tb), append([]string{"serve", "--log-level", "debug"}, flags...)...)
 	line, _ := p.Line()
 	m := readyLine.FindStringSubmatch(line)
 	if m == nil {

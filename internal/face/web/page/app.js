@@ -35,8 +35,8 @@ const state = {
   now: () => Date.now() + skew,
 };
 
-/** What the hub says when it does not do what it is asked. */
-class Refusal extends Error {
+/** Why there is no answer: what the hub says, or with status 0 that it is silent. */
+class Trouble extends Error {
   constructor(status, problem) {
     super(problem?.detail || problem?.title || `HTTP ${status}`);
     this.status = status;
@@ -46,18 +46,26 @@ class Refusal extends Error {
 async function get(path) {
   const headers = { Accept: 'application/json', 'Accept-Language': language() };
   if (token) headers.Authorization = 'Bearer ' + token;
-  const answer = await fetch(base + path, { headers, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(patience) });
-  const date = Date.parse(answer.headers.get('Date'));
+  let answer;
+  try {
+    answer = await fetch(base + path, { headers, cache: 'no-store', redirect: 'error', signal: AbortSignal.timeout(patience) });
+  } catch {
+    throw new Trouble(0);
+  }
+  const body = await answer.json().catch(() => null);
+  if (!answer.ok || !body) throw new Trouble(answer.ok ? 0 : answer.status, body);
   // The header has whole seconds: a smaller difference is none.
-  if (!Number.isNaN(date)) skew = Math.abs(date - Date.now()) > 2000 ? date - Date.now() : 0;
-  if (!answer.ok) throw new Refusal(answer.status, await answer.json().catch(() => null));
-  return answer.json();
+  const ahead = Date.parse(answer.headers.get('Date')) - Date.now();
+  skew = Math.abs(ahead) > 2000 ? ahead : 0;
+  return body;
 }
 
 async function round() {
-  const [status, serverList, toolList, callList] = await Promise.all([get('/status'), get('/servers'), get('/tools'), get('/calls?limit=50')]);
+  const status = await get('/status'); // alone, so that a wrong token is shown only once
+  const [serverList, toolList, callList] = await Promise.all([get('/servers'), get('/tools'), get('/calls?limit=50')]);
   if (state.status && state.status.started !== status.started) forgetLogs();
   Object.assign(state, { status, servers: serverList.servers, tools: toolList.tools, calls: callList.calls });
+  well();
   render();
   await Promise.all(openRows().map(readLog));
 }
@@ -67,7 +75,7 @@ async function readLog(log) {
   try {
     log.add((await get(path)).lines);
   } catch (error) {
-    if (!(error instanceof Refusal && error.status === 404)) throw error; // else the server is gone since
+    if (error.status !== 404) throw error; // else the server is gone since
   }
 }
 
@@ -81,7 +89,7 @@ async function ask() {
   do {
     again = false;
     asking = true;
-    await round().then(well, badly);
+    await round().catch((error) => (error instanceof Trouble ? badly(error) : reportError(error)));
     asking = false;
   } while (again);
   tell();
@@ -93,6 +101,7 @@ function well() {
   trouble = null;
   answered = Date.now();
   wait = every;
+  tell(); // what is hidden cannot be measured
 }
 
 function badly(error) {
@@ -111,13 +120,16 @@ function tell() {
   const locked = trouble?.status === 401;
   const away = trouble && !locked;
   $('pulse').classList.toggle('unseen', Boolean(state.status || trouble));
+  const asked = locked && $('token-form').hidden;
   show($('token-form'), locked);
+  if (asked) $('token').focus();
   show($('away'), away);
   show($('board'), state.status && !locked);
+  show($('nav'), state.status && !locked); // its links lead there
   say($('token-text'), locked && wrong ? t('tokenWrong') : t('tokenNeeded'));
   if (away) {
-    say($('away-text'), trouble instanceof Refusal ? t('refused', trouble.message) : t('away', answered ? clock(answered) : ''));
-    say($('away-next'), `${asking ? t('trying') : t('next', span(next - Date.now()))} ${trouble instanceof Refusal ? '' : t('startHub')}`);
+    say($('away-text'), trouble.status ? t('refused', trouble.message) : t('away', answered ? clock(answered) : ''));
+    say($('away-next'), `${asking ? t('trying') : t('next', span(next - Date.now()))} ${trouble.status ? '' : t('startHub')}`);
   } else if (!state.status && !locked) {
     say($('pulse'), t('loading'));
   }
