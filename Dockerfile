@@ -3,7 +3,7 @@
 #   docker build -t toolcrib .                         with Node.js, for servers that npx starts
 #   docker build -t toolcrib:static --target static .  the program alone, for remote and built-in servers
 #
-# Both run as the user 1000, keep everything that has to last in /data, and
+# Both run as the user 1000, keep what has to last in /data and /config, and
 # listen on port 8080, where everybody has to show a token.
 
 FROM golang:1.26.8-bookworm AS build
@@ -24,7 +24,7 @@ COPY --from=build --chown=1000:1000 /out/data /data
 COPY --from=build --chown=1000:1000 /out/config /config
 ENV TOOLCRIB_DATA_DIR=/data TOOLCRIB_CONFIG=/config/toolcrib.json PATH=/usr/local/bin
 USER 1000:1000
-VOLUME /data
+VOLUME /data /config
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=10s --start-period=10s CMD ["toolcrib", "status"]
 ENTRYPOINT ["toolcrib"]
@@ -41,7 +41,7 @@ COPY --from=build /out/toolcrib /usr/local/bin/toolcrib
 ENV TOOLCRIB_DATA_DIR=/data TOOLCRIB_CONFIG=/config/toolcrib.json HOME=/home/node
 USER 1000:1000
 WORKDIR /home/node
-VOLUME /data
+VOLUME /data /config
 EXPOSE 8080
 HEALTHCHECK --interval=30s --timeout=10s --start-period=10s CMD ["toolcrib", "status"]
 ENTRYPOINT ["tini", "--", "toolcrib"]

@@ -213,3 +213,27 @@ func TestLanguages(t *testing.T) {
 		t.Errorf("found %d documents in Chinese only", count)
 	}
 }
+
+// TestPackages looks for packages that the map of the program leaves out.
+func TestPackages(t *testing.T) {
+	text := read(t, "ARCHITECTURE.md")
+	for _, pattern := range []string{"internal/*", "internal/config/importer", "internal/face/*"} {
+		dirs, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range dirs {
+			rel, err := filepath.Rel(root, dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(files) > 0 && !strings.Contains(text, "`"+filepath.ToSlash(rel)+"`") {
+				t.Errorf("ARCHITECTURE.md does not name the package %s", filepath.ToSlash(rel))
+			}
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -130,7 +131,7 @@ func isOwn(origin string, r *http.Request, named bool) bool {
 //
 // Who comes by the local socket could read the tokens' files just as well.
 func (g *guard) needsToken(r *http.Request, named bool) bool {
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && r.URL.Path == "/healthz" {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && tellsNothing(r.URL.Path) {
 		return false
 	}
 	if named || g.requireToken && !bySocket(r) {
@@ -142,6 +143,13 @@ func (g *guard) needsToken(r *http.Request, named bool) bool {
 		}
 	}
 	return false
+}
+
+// tellsNothing reports whether what is at the path says nothing about the hub
+// but that it is there: the status page's own files, which ask for a token by
+// themselves, and the sign of life.
+func tellsNothing(at string) bool {
+	return at == "/" || at == "/healthz" || strings.HasPrefix(at, "/ui/") && path.Clean(at) == at
 }
 
 // challenge says which credentials are wanted (RFC 6750, section 3).

@@ -167,6 +167,11 @@ func TestToken(t *testing.T) {
 			if require {
 				s.want(t, request{method: http.MethodPost, path: "/healthz"}, message.TokenRequired)
 				s.want(t, request{method: http.MethodGet, path: "/healthz/../mcp"}, message.TokenRequired)
+				s.want(t, request{method: http.MethodGet, path: "/ui/../api/v1/config"}, message.TokenRequired)
+				s.want(t, request{method: http.MethodGet, path: "/ui/%2e%2e/api/v1/config"}, message.TokenRequired)
+				s.want(t, request{method: http.MethodPost, path: "/ui/app.js"}, message.TokenRequired)
+				s.want(t, request{method: http.MethodGet, path: "/ui/app.js"}, "")
+				s.want(t, request{method: http.MethodGet, path: "/"}, "")
 			}
 		})
 	}

@@ -76,8 +76,8 @@ type Server struct {
 //     the API and our own pages only those that come from the same address;
 //   - if it shows credentials that are not known, or none where a token is
 //     needed: by RequireToken, under a name of AllowHosts, or through a proxy.
-//     GET /healthz needs none. Too many wrong ones from one address within a
-//     minute are answered with 429.
+//     To GET /healthz and the status page's files needs none. Too many wrong
+//     ones from one address within a minute are answered with 429.
 func New(opt Options) (*Server, error) {
 	allowed, err := parseHosts(opt.AllowHosts)
 	if err != nil {

@@ -27,6 +27,7 @@ const (
 type Process struct {
 	tb     testing.TB
 	cmd    *exec.Cmd
+	stdin  io.WriteCloser
 	lines  chan string // of standard output
 	stderr safeBuffer
 	done   chan struct{} // closed when the program has ended
@@ -47,6 +48,9 @@ func Spawn(tb testing.TB, env []string, name string, args ...string) *Process {
 	p.cmd.Stderr = &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
+		tb.Fatal(err)
+	}
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		tb.Fatal(err)
 	}
 	if err := p.cmd.Start(); err != nil {
@@ -91,6 +95,17 @@ func (p *Process) Line() (string, bool) {
 		return "", false
 	}
 }
+
+// Send writes a line to standard input.
+func (p *Process) Send(line string) {
+	p.tb.Helper()
+	if _, err := io.WriteString(p.stdin, line+"\n"); err != nil {
+		p.tb.Fatalf("write to %s: %v; its standard error:\n%s", p.cmd.Path, err, tail(p.stderr.String()))
+	}
+}
+
+// CloseInput ends standard input, by which many programs are told to end.
+func (p *Process) CloseInput() { _ = p.stdin.Close() }
 
 // PID is the process id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -44,6 +45,31 @@ func Tree(tb testing.TB, pid int) []Proc {
 		next = below
 	}
 	return all
+}
+
+// Find names the process that has the id now.
+func Find(tb testing.TB, pid int) Proc {
+	tb.Helper()
+	p, _, ok := readStat("/proc/" + strconv.Itoa(pid) + "/stat")
+	if !ok {
+		tb.Fatalf("there is no process %d", pid)
+	}
+	return p
+}
+
+// Signal sends the process a signal, if it still runs.
+func (p Proc) Signal(tb testing.TB, sig os.Signal) {
+	tb.Helper()
+	if !p.Alive() {
+		return
+	}
+	process, err := os.FindProcess(p.PID)
+	if err == nil {
+		err = process.Signal(sig)
+	}
+	if err != nil && !errors.Is(err, os.ErrProcessDone) {
+		tb.Errorf("send %v to %s (process %d): %v", sig, p.Name, p.PID, err)
+	}
 }
 
 // Alive reports whether the process still runs; one that has ended and was not
