@@ -63,7 +63,7 @@ func newFile(tb testing.TB, path, text string) file {
 func repository(t *testing.T) []file {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	skip := []string{".git", ".cache", "bin", "node_modules", "testdata/fuzz"}
+	skip := []string{".git", ".cache", "bin", "dist", "node_modules", "testdata/fuzz"}
 	var files []file
 	err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -136,6 +137,7 @@ func TestProbeBesideTheServer(t *testing.T) {
 func TestProbesAtOnce(t *testing.T) {
 	asked := make(chan struct{}, 16)
 	hang := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else the client's end is not noticed
 		asked <- struct{}{}
 		<-r.Context().Done()
 	}))

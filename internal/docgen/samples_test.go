@@ -81,7 +81,8 @@ func TestSampleCommands(t *testing.T) {
 			if block[1] != "sh" && block[1] != "console" {
 				continue
 			}
-			for line := range strings.Lines(block[2]) {
+			whole := strings.ReplaceAll(block[2], "\\\n", " ") // lines that go on
+			for line := range strings.Lines(whole) {
 				words := strings.Fields(strings.TrimPrefix(line, "$ "))
 				if len(words) > 0 && path.Base(words[0]) == "toolcrib" {
 					checkCommand(t, name, words[1:], known)

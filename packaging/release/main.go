@@ -53,7 +53,7 @@ func release(ctx context.Context, version, out string, targets []string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}

@@ -11,15 +11,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coder/websocket"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
-// goServer serves a tool of the Go SDK in one era, as a server that shares no
-// code with the hub or with the fault server.
-func goServer(t *testing.T, stateless bool) string {
-	t.Helper()
+// counting is a server of the Go SDK, which shares no code with the hub or with
+// the fault server.
+func counting() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: "go-sdk", Version: "1"}, nil)
 	type arguments struct {
 		Text string `json:"text"`
@@ -36,8 +36,12 @@ func goServer(t *testing.T, stateless bool) string {
 			}
 			return nil, map[string]int{"letters": len(args.Text)}, nil
 		})
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
-		&mcp.StreamableHTTPOptions{Stateless: stateless})
+	return server
+}
+
+// listen serves until the end of the test and returns the URL.
+func listen(t *testing.T, handler http.Handler) string {
+	t.Helper()
 	s := httptest.NewServer(handler)
 	t.Cleanup(s.Close)
 	// Before Close, which waits for connections: the hub's stream is one.
@@ -45,11 +49,37 @@ func goServer(t *testing.T, stateless bool) string {
 	return s.URL
 }
 
+// goServers serves the counting server in every way in which the hub can reach
+// it.
+func goServers(t *testing.T) []rig.Server {
+	t.Helper()
+	one := counting()
+	server := func(*http.Request) *mcp.Server { return one }
+	over := func(stateless bool) string {
+		return listen(t, mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Stateless: stateless}))
+	}
+	return []rig.Server{
+		rig.HTTP("stateful", over(false)),
+		rig.HTTP("stateless", over(true)),
+		rig.HTTP("sse", listen(t, mcp.NewSSEHandler(server, nil))).With("type", "sse"),
+		// The fallback of streamable HTTP to the older transport.
+		rig.HTTP("fallback", listen(t, mcp.NewSSEHandler(server, nil))).With("type", "http"),
+		rig.HTTP("ws", "ws"+strings.TrimPrefix(listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conn, err := websocket.Accept(w, r, nil)
+			if err != nil {
+				return // it has been answered
+			}
+			stream := websocket.NetConn(r.Context(), conn, websocket.MessageText)
+			_ = one.Run(r.Context(), &mcp.IOTransport{Reader: stream, Writer: stream}) // until the hub has gone
+		})), "http")),
+	}
+}
+
 // TestGoServer has callers of both eras use servers of both eras that are made
 // with the Go SDK.
 func TestGoServer(t *testing.T) {
 	t.Parallel()
-	servers := []rig.Server{rig.HTTP("stateful", goServer(t, false)), rig.HTTP("stateless", goServer(t, true))}
+	servers := goServers(t)
 	hub := rig.StartHub(t, servers...)
 	hub.AwaitReady()
 	matrix(t, hub.Door, servers, func(t *testing.T, c *caller, server string) {

@@ -1,13 +1,24 @@
 // A caller on the TypeScript SDK v1, which speaks the revisions to 2025-11-25:
-// node legacy.mjs URL CALLS. It connects, lists the tools, makes the calls
-// (a JSON array of {name, arguments}) one after the other, and prints what it
-// saw as one line of JSON.
+// node legacy.mjs URL CALLS. It connects in the way that the URL says, lists the
+// tools, makes the calls (a JSON array of {name, arguments}) one after the
+// other, and prints what it saw as one line of JSON.
 import { Client } from '../npm/node_modules/@modelcontextprotocol/sdk/dist/esm/client/index.js';
+import { SSEClientTransport } from '../npm/node_modules/@modelcontextprotocol/sdk/dist/esm/client/sse.js';
 import { StreamableHTTPClientTransport } from '../npm/node_modules/@modelcontextprotocol/sdk/dist/esm/client/streamableHttp.js';
+import { WebSocketClientTransport } from '../npm/node_modules/@modelcontextprotocol/sdk/dist/esm/client/websocket.js';
 
 const [url, calls] = process.argv.slice(2);
 const client = new Client({ name: 'typescript-v1', version: '1.0.0' });
-const transport = new StreamableHTTPClientTransport(new URL(url));
+let Transport = StreamableHTTPClientTransport;
+if (url.startsWith('ws:')) Transport = WebSocketClientTransport;
+if (url.endsWith('/sse')) Transport = SSEClientTransport;
+const transport = new Transport(new URL(url));
+let protocol;
+const setProtocolVersion = transport.setProtocolVersion?.bind(transport);
+transport.setProtocolVersion = version => {
+  protocol = version;
+  setProtocolVersion?.(version);
+};
 await client.connect(transport);
 
 const { tools } = await client.listTools();
@@ -23,10 +34,10 @@ for (const call of JSON.parse(calls)) {
   }
 }
 console.log(JSON.stringify({
-  protocol: transport.protocolVersion,
+  protocol,
   server: client.getServerVersion(),
   tools: tools.map(tool => tool.name),
   answers,
 }));
-await transport.terminateSession();
+await transport.terminateSession?.();
 await client.close();

@@ -130,6 +130,12 @@ func TestPeers(t *testing.T) {
 	t.Run("Go SDK modern", func(t *testing.T) {
 		goSDK(t, hub.MCP(), modernRevision, calls(file, "go-modern"))
 	})
+	t.Run("TypeScript v1 over SSE", func(t *testing.T) {
+		typeScript(t, "legacy.mjs", hub.URL+"/sse", latestLegacy, calls(file, "ts-sse"))
+	})
+	t.Run("TypeScript v1 over WebSocket", func(t *testing.T) {
+		typeScript(t, "legacy.mjs", hub.WebSocket(), latestLegacy, calls(file, "ts-ws"))
+	})
 	t.Run("Inspector legacy", func(t *testing.T) {
 		inspector(t, hub.MCP(), "legacy", calls(file, "inspector-legacy"))
 	})
@@ -138,7 +144,8 @@ func TestPeers(t *testing.T) {
 	})
 }
 
-// typeScript runs one of the TypeScript clients.
+// typeScript runs one of the TypeScript clients. WebSockets come with newer
+// versions of Node.js only.
 func typeScript(t *testing.T, script, url, revision string, calls []toolCall) {
 	t.Helper()
 	if _, err := os.Stat(script); err != nil {
@@ -149,7 +156,7 @@ func typeScript(t *testing.T, script, url, revision string, calls []toolCall) {
 		t.Fatal(err)
 	}
 	var got seen
-	if err := json.Unmarshal(output(t, rig.Node(t), script, url, string(steps)), &got); err != nil {
+	if err := json.Unmarshal(output(t, rig.NewNode(t), script, url, string(steps)), &got); err != nil {
 		t.Fatal(err)
 	}
 	if got.Protocol != revision {

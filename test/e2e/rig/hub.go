@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -114,6 +115,9 @@ func Serve(tb testing.TB, env []string, flags ...string) *Hub {
 
 // MCP is the hub's endpoint.
 func (d Door) MCP() string { return d.URL + "/mcp" }
+
+// WebSocket is the hub's endpoint for WebSockets.
+func (d Door) WebSocket() string { return "ws" + strings.TrimPrefix(d.URL, "http") + "/ws/mcp" }
 
 // Health is what /readyz says.
 type Health struct {
