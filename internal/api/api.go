@@ -2,10 +2,10 @@
 // shared by the door that serves it and the client that uses it. It has no
 // behaviour.
 //
-// All paths are below [Base]. Errors are [Problem] documents. A change needs
-// the administrator's token as a bearer token; reading and calling need none
-// on this machine. The whole API is described by api/openapi.json, which is
-// generated from these shapes.
+// All paths are below [Base]. Errors are [Problem] documents. A change, a check
+// and a test need the administrator's token as a bearer token; looking around
+// and calling need none on this machine. The whole API is described by
+// api/openapi.json, which is generated from these shapes.
 package api
 
 import (
@@ -53,7 +53,7 @@ type Status struct {
 type ConfigStatus struct {
 	Path     string          `json:"path" doc:"Empty if there is none"`
 	Exists   bool            `json:"exists"`
-	ETag     string          `json:"etag" doc:"Of the text in force"`
+	ETag     string          `json:"etag" doc:"Of the text that was last read"`
 	Writable bool            `json:"writable" doc:"False if the file is broken or not to be written to"`
 	Problems []ConfigProblem `json:"problems" doc:"Why the file is not in force"`
 	Warnings []ConfigProblem `json:"warnings"`
@@ -81,10 +81,10 @@ type Server struct {
 	AutoStart bool       `json:"autoStart"`
 	Priority  int        `json:"priority"`
 	Timeout   string     `json:"timeout" doc:"Of one call" example:"30s"`
-	Command   string     `json:"command,omitempty"`
+	Command   string     `json:"command,omitempty" doc:"What may be a secret is masked"`
 	Args      []string   `json:"args,omitempty" doc:"What may be a secret is masked"`
 	Dir       string     `json:"cwd,omitempty"`
-	URL       string     `json:"url,omitempty" doc:"Without its query, which may hold a secret"`
+	URL       string     `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
 	Env       []string   `json:"env,omitempty" doc:"Names only"`
 	Headers   []string   `json:"headers,omitempty" doc:"Names only"`
 	Defined   bool       `json:"defined" doc:"It has an entry in the configuration file"`
@@ -260,10 +260,11 @@ type ImportResult struct {
 	Warnings []ConfigProblem `json:"warnings"`
 }
 
-// Test is an entry to try out without saving it.
+// Test is a server to try out: the one with the key or, with an entry, the one
+// that it would be if the entry were written under the key.
 type Test struct {
-	Key   string `json:"key,omitempty" doc:"Of a server in the configuration, to test that one"`
-	Entry Entry  `json:"entry,omitempty" doc:"An entry that is not saved"`
+	Key   string `json:"key,omitempty" doc:"Of the server; it need not be there if there is an entry"`
+	Entry Entry  `json:"entry,omitempty" doc:"An entry that is not saved; a value of \"${unchanged}\" stands for what the file has there"`
 }
 
 // The steps of a test, in this order. A step is only tried if those before it

@@ -24,6 +24,9 @@ import (
 // maxAnswer bounds an answer. A tool's result is 64 MiB at most.
 const maxAnswer = 128 << 20
 
+// maxTries is how often a request is made that changes nothing.
+const maxTries = 3
+
 // Options say which hub is meant, and who asks.
 type Options struct {
 	// URL is where the hub listens, such as "http://127.0.0.1:8080". What
@@ -32,6 +35,12 @@ type Options struct {
 
 	// Socket is the path of the hub's local socket, used in place of URL.
 	Socket string
+
+	// Dial makes the connections to the socket, in place of the usual way to
+	// Socket, which is then only a name for people. It may lead to another hub
+	// each time: a request that changes nothing, and whose connection was lost,
+	// is made again.
+	Dial func(ctx context.Context) (net.Conn, error)
 
 	// Token is sent as a bearer token if it is not empty.
 	Token string
@@ -52,6 +61,7 @@ type Client struct {
 	token string
 	lang  message.Lang
 	http  *http.Client
+	tries int // of a request that changes nothing
 }
 
 // New returns a client; it connects to nobody yet. The error is a
@@ -60,13 +70,18 @@ func New(opt Options) (*Client, error) {
 	c := &Client{token: opt.Token, lang: opt.Lang, http: &http.Client{
 		// The token is for this hub alone.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	}, tries: 1}
 	if c.lang == "" {
 		c.lang = message.English
 	}
 	if opt.Socket != "" {
 		c.base, c.where = SocketURL+api.Base, opt.Socket
-		c.http.Transport = SocketTransport(opt.Socket)
+		t := SocketTransport(opt.Socket)
+		if opt.Dial != nil {
+			t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) }
+			c.tries = maxTries
+		}
+		c.http.Transport = t
 		return c, nil
 	}
 	u, err := url.Parse(opt.URL)
@@ -104,24 +119,50 @@ type request struct {
 	query  url.Values
 	body   any               // marshalled if it is not nil
 	header map[string]string // besides the usual ones
+	dry    bool              // it changes nothing, whatever its method
 }
 
 // send makes the request. The answer is one of success, and the caller closes
 // its body; everything else is an error.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
-	var body io.Reader
+	var body []byte
 	if r.body != nil {
-		b, err := encode(r.body)
+		var err error
+		if body, err = encode(r.body); err != nil {
+			return nil, err
+		}
+	}
+	tries := 1
+	if r.dry || r.method == http.MethodGet {
+		tries = c.tries
+	}
+	for {
+		req, err := c.request(ctx, r, body)
 		if err != nil {
 			return nil, err
 		}
-		body = bytes.NewReader(b)
+		resp, err := c.http.Do(req)
+		if tries--; err != nil && tries > 0 && ctx.Err() == nil {
+			continue
+		}
+		if err != nil {
+			return nil, c.lost(ctx, err)
+		}
+		if resp.StatusCode < 200 || resp.StatusCode > 299 {
+			defer resp.Body.Close()
+			return nil, c.refusal(resp)
+		}
+		return resp, nil
 	}
+}
+
+// request is the request as it goes over HTTP.
+func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Request, error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("make a request of the API: %w", err)
 	}
@@ -136,21 +177,16 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	for name, value := range r.header {
 		req.Header.Set(name, value)
 	}
-	resp, err := c.http.Do(req)
-	if err != nil {
-		return nil, c.lost(ctx, err)
-	}
-	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		defer resp.Body.Close()
-		return nil, c.refusal(resp)
-	}
-	return resp, nil
+	return req, nil
 }
 
 // lost is the error of a hub that did not answer, or not to the end.
 func (c *Client) lost(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*hub.Error](err); ok {
+		return e // of Options.Dial
 	}
 	cause := err
 	if u, ok := errors.AsType[*url.Error](err); ok {

@@ -74,7 +74,8 @@ type run struct {
 	began time.Time
 	name  string // of the tool, as the caller put it
 	named bool   // it is a string
-	entry *catalog.Entry
+	seen  *catalog.Snapshot
+	entry *catalog.Entry // in what was seen
 	up    upstream.Request
 	reply *upstream.Reply
 }
@@ -124,6 +125,9 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 		if err != nil {
 			return err
 		}
+		if err := p.offered(r); err != nil {
+			return err
+		}
 		r.reply, err = conn.Do(ctx, &r.up, r.Exchange)
 		if err == nil {
 			return nil
@@ -133,6 +137,17 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 			return err
 		}
 	}
+}
+
+// offered is an error if the tool has been hidden since it was looked up, as it
+// may be while the call waits for the server.
+func (p *Pipeline) offered(r *run) error {
+	now := p.catalog.Snapshot()
+	server, tool := r.entry.Server.Key, r.entry.Tool.Name
+	if now == r.seen || !now.Listed(server) || now.Offers(server, tool) {
+		return nil
+	}
+	return unknown(r)
 }
 
 // within bounds a call by the time limit of its server, from its beginning.

@@ -170,6 +170,33 @@ func TestCallBeforeTheFirstList(t *testing.T) {
 	}
 }
 
+// A tool that is hidden while a call of it waits for the server is not called
+// any more.
+func TestHiddenWhileACallWaits(t *testing.T) {
+	for _, tool := range []string{"x", "y"} {
+		t.Run(tool, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := builtin("s")
+				c := newCrib(t, map[string]func(p *peer){"s": offers(3*time.Second, "x", "y")}, server)
+				if err := c.fleet.Start(t.Context(), "s"); err != nil {
+					t.Fatal(err)
+				}
+				go func() { _ = c.fleet.Restart(t.Context(), "s") }()
+				synctest.Wait()
+				time.AfterFunc(time.Second, func() {
+					server.Rules.Deny = []string{"x"}
+					c.catalog.SetServers([]hub.Server{server})
+					c.fleet.Apply([]hub.Server{server})
+				})
+				_, err := c.do(t.Context(), `"s__`+tool+`"`)
+				if hidden := hub.IsCode(err, message.ToolUnknown); hidden != (tool == "x") || !hidden && err != nil {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
 // The time limit is that of the whole call, also if the server came late.
 func TestTimeLimitOfALateServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

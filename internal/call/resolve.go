@@ -22,11 +22,10 @@ func (p *Pipeline) resolve(ctx context.Context, r *run) error {
 	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
 		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
 	}
-	entry, err := p.find(ctx, r)
-	if err != nil {
+	if err := p.find(ctx, r); err != nil {
 		return err
 	}
-	r.entry = entry
+	entry := r.entry
 	r.up = upstream.Request{Message: m, Name: entry.Tool.Name, Headers: entry.Tool.Headers, Level: r.Level}
 	if entry.Tool.Name != r.name {
 		r.up.Edits = []wire.Edit{wire.Replace(m.Member("name"), wire.AppendString(nil, entry.Tool.Name))}
@@ -38,11 +37,11 @@ func (p *Pipeline) resolve(ctx context.Context, r *run) error {
 // are not listed may be a tool of it: such a server is waited for, within its
 // time limit, until it has given its list, or is known not to be there. A name
 // without a key may be anybody's, and nobody is waited for.
-func (p *Pipeline) find(ctx context.Context, r *run) (*catalog.Entry, error) {
-	seen := p.catalog.Snapshot()
-	if e, ok := seen.Resolve(r.name); ok {
-		return e, nil
+func (p *Pipeline) find(ctx context.Context, r *run) error {
+	if p.look(r) {
+		return nil
 	}
+	seen := r.seen
 	var away error
 	for key := range prefixes(r.name) {
 		server, ok := p.fleet.Server(key)
@@ -55,14 +54,25 @@ func (p *Pipeline) find(ctx context.Context, r *run) (*catalog.Entry, error) {
 		if err != nil && away == nil {
 			away = err
 		}
-		if e, ok := p.catalog.Snapshot().Resolve(r.name); ok {
-			return e, nil
+		if p.look(r) {
+			return nil
 		}
 	}
 	if away != nil {
-		return nil, away
+		return away
 	}
-	return nil, hub.E(message.ToolUnknown, nil, "tool", message.Quote(r.name))
+	return unknown(r)
+}
+
+// look looks the name up among the tools that are listed now.
+func (p *Pipeline) look(r *run) (ok bool) {
+	r.seen = p.catalog.Snapshot()
+	r.entry, ok = r.seen.Resolve(r.name)
+	return ok
+}
+
+func unknown(r *run) error {
+	return hub.E(message.ToolUnknown, nil, "tool", message.Quote(r.name))
 }
 
 // prefixes yields what may be the server's part of a name, shortest first.

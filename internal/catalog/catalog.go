@@ -320,14 +320,14 @@ func (c *Catalog) wake() {
 // Run saves the index after changes, until ctx ends, and then once more what is
 // not saved yet. It returns nil. It must not run twice at once.
 //
-// If saving fails, nothing is lost but the copy on disk. Each error is logged
-// once until saving succeeds again; the next change is the next attempt.
+// If saving fails, nothing is lost but the copy on disk. That is logged once
+// until saving succeeds again; the next change is the next attempt.
 func (c *Catalog) Run(ctx context.Context) error {
-	failures := make(map[string]bool)
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
-			c.save(failures)
+			c.save(&failing)
 			return nil
 		case <-c.changed:
 		}
@@ -336,14 +336,14 @@ func (c *Catalog) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			delay.Stop()
 		case <-delay.C:
-			c.save(failures)
+			c.save(&failing)
 		}
 	}
 }
 
-// save writes the index if it differs from the parts. It logs an error unless it
-// is among the failures, and adds it there.
-func (c *Catalog) save(failures map[string]bool) {
+// save writes the index if it differs from the parts, and sets failing to
+// whether that failed. It logs when that has changed.
+func (c *Catalog) save(failing *bool) {
 	c.mu.Lock()
 	parts, version := slices.Clone(c.parts), c.version
 	saved := c.stored == version
@@ -351,16 +351,15 @@ func (c *Catalog) save(failures map[string]bool) {
 	if saved || c.opt.IndexPath == "" {
 		return
 	}
-	if err := writeIndex(c.opt.IndexPath, encodeIndex(parts)); err != nil {
-		if !failures[err.Error()] {
-			failures[err.Error()] = true
-			c.opt.Log.Warn("the tool index could not be saved", "path", c.opt.IndexPath, "error", err)
-		}
-		return
-	}
-	if len(failures) > 0 {
-		clear(failures)
+	err := writeIndex(c.opt.IndexPath, encodeIndex(parts))
+	switch {
+	case err != nil && !*failing:
+		c.opt.Log.Warn("the tool index could not be saved", "path", c.opt.IndexPath, "error", err)
+	case err == nil && *failing:
 		c.opt.Log.Info("the tool index could be saved again", "path", c.opt.IndexPath)
+	}
+	if *failing = err != nil; *failing {
+		return
 	}
 	c.mu.Lock()
 	c.stored = version

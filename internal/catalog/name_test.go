@@ -198,6 +198,34 @@ func TestQualifiedBeatsBare(t *testing.T) {
 	}
 }
 
+// While a server is away, what is called by its name goes to no other server,
+// whatever that calls its tools.
+func TestNobodyTakesTheNamesOfAnother(t *testing.T) {
+	files, other := server("files"), server("other")
+	other.Priority = 50
+	for name, leave := range map[string]func(c *catalog.Catalog){
+		"not listed yet": func(*catalog.Catalog) {},
+		"stopped": func(c *catalog.Catalog) {
+			c.Replace(files, offer(t, "read"))
+			c.Withhold("files", true)
+		},
+		"removed": func(c *catalog.Catalog) { c.SetServers([]hub.Server{other}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := open(t, catalog.Options{})
+			c.SetServers([]hub.Server{files, other})
+			c.Replace(other, offer(t, "files__read"))
+			leave(c)
+			if e, ok := c.Snapshot().Resolve("files__read"); ok {
+				t.Errorf("files__read is the tool of %q", e.Server.Key)
+			}
+			if e, ok := c.Snapshot().Resolve("other__files__read"); !ok || e.Server.Key != "other" {
+				t.Error("the tool is not found under its whole name")
+			}
+		})
+	}
+}
+
 // A name does not depend on which other servers there are.
 func TestNamesAreStable(t *testing.T) {
 	c := open(t, catalog.Options{})

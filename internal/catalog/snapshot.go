@@ -3,6 +3,7 @@ package catalog
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -46,7 +47,7 @@ type Snapshot struct {
 
 	exposed   map[string]*Entry   // by exposed name
 	qualified map[string]*Entry   // by server__tool, where that is not the exposed name
-	bare      map[string][]*Entry // by the tool's name without the server's, in the order of entries
+	bare      map[string][]*Entry // by the tool's name without the server's, unless that has a Separator; in the order of entries
 	counts    map[string]count    // by server, of those whose tools are known
 }
 
@@ -78,6 +79,12 @@ func (s *Snapshot) Listed(server string) bool {
 // Offered is how many tools of the server are listed.
 func (s *Snapshot) Offered(server string) int { return s.counts[server].offered }
 
+// Offers reports whether the tool of the server, by the server's own name for
+// it, is listed. It looks at every entry.
+func (s *Snapshot) Offers(server, tool string) bool {
+	return slices.ContainsFunc(s.entries, func(e *Entry) bool { return e.Server.Key == server && e.Tool.Name == tool })
+}
+
 // Hidden is how many tools of the server are not listed because of its rules.
 func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
 
@@ -85,7 +92,9 @@ func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
 // always means its own tool. If there is no such, server__tool does, with the
 // server's name as it is in the configuration and the tool's as it is at the
 // server or, if it was renamed there, in the configuration; and if there is none
-// either, the first entry whose tool has the name.
+// either, the first entry whose tool has the name. That one must not contain
+// [Separator]: as long as a server is away, what is meant for its tool would
+// else go to any other that calls a tool so.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 	if e, ok := s.exposed[name]; ok {
 		return e, true
@@ -99,8 +108,8 @@ func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 	return nil, false
 }
 
-// Providers returns all entries whose tools have the name, without that of
-// their servers, in the order of [Snapshot.Entries].
+// Providers returns all entries that the name, which is without that of a
+// server, may stand for, in the order of [Snapshot.Entries].
 func (s *Snapshot) Providers(bare string) []*Entry { return s.bare[bare] }
 
 // offering is the last list that a server gave. It is not changed once made.
@@ -244,7 +253,9 @@ func assemble(parts []*part) *Snapshot {
 			s.entries = append(s.entries, e)
 			s.exposed[e.Exposed] = e
 			this := &p.prepared[i]
-			s.bare[this.name] = append(s.bare[this.name], e)
+			if !strings.Contains(this.name, Separator) {
+				s.bare[this.name] = append(s.bare[this.name], e)
+			}
 			if full := this.qualified; full != e.Exposed {
 				if _, clash := s.qualified[full]; !clash {
 					s.qualified[full] = e

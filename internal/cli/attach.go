@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
-	"os"
+	"net"
 	"strconv"
 	"time"
 
@@ -60,15 +60,7 @@ func (s *session) attach(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := s.running(ctx, path)
-	if !hub.IsCode(err, message.HubNotRunning) {
-		return h, err
-	}
-	h, err = s.ownHub(ctx, path)
-	if hub.IsCode(err, message.DataDirTaken) {
-		return s.running(ctx, path) // another one was faster
-	}
-	return h, err
+	return (&way{session: s, path: path}).link(ctx)
 }
 
 // dial returns a link to a hub that is not this command's own.
@@ -89,12 +81,18 @@ func (s *session) running(ctx context.Context, path string) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.linkTo(path, info, nil)
+}
+
+// linkTo returns a link to the hub that holds the data directory at path.
+// connect, if it is not nil, makes the connections to its socket.
+func (s *session) linkTo(path string, info datadir.HubInfo, connect func(context.Context) (net.Conn, error)) (*link, error) {
 	// Whoever may not read the token may still look around.
 	token, err := auth.ReadToken(datadir.Layout(path).AdminToken())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	return s.dial(apiclient.Options{Socket: info.Socket, URL: info.URL, Token: token})
+	return s.dial(apiclient.Options{Socket: info.Socket, Dial: connect, URL: info.URL, Token: token})
 }
 
 // findHub says how to reach the hub that holds the data directory. One that is
@@ -125,34 +123,6 @@ func findHub(ctx context.Context, path string) (datadir.HubInfo, error) {
 		case <-tick.C:
 		}
 	}
-}
-
-// ownHub starts a hub in this process, which lives until the link is closed.
-// Nothing starts by itself in it.
-func (s *session) ownHub(ctx context.Context, path string) (*link, error) {
-	opt, err := s.hubOptions(path, s.log(quiet))
-	if err != nil {
-		return nil, err
-	}
-	opt.OnDemand = true
-	// The command may be the one that makes the file.
-	if _, err := os.Stat(opt.Config); errors.Is(err, fs.ErrNotExist) {
-		opt.Strict = false
-	}
-	a, err := app.New(ctx, opt)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.Start(); err != nil {
-		return nil, errors.Join(err, a.Stop(ctx))
-	}
-	h, err := s.running(ctx, path)
-	if err != nil {
-		return nil, errors.Join(err, a.Stop(ctx))
-	}
-	h.own = true
-	h.close = func() error { return a.Stop(ctx) }
-	return h, nil
 }
 
 // hubOptions are the options of a hub as the flags say that all commands

@@ -68,6 +68,9 @@ func archive(ctx context.Context, w io.Writer, dir, config string) (count int, e
 		}
 		count++
 	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target // the walk does not follow a link
+	}
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

@@ -116,7 +116,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 	}
 	s := newSession(c.globals, env)
 	k.BindTo(ctx, (*context.Context)(nil))
-	err = k.Run(s)
+	err = s.written(k.Run(s))
 	s.tell(err)
 	return exitCode(err)
 }

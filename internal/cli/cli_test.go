@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io/fs"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -44,6 +45,9 @@ func TestCommandLines(t *testing.T) {
 		{"serve --tls-cert x", 2, "--tls-key"},
 		{"import", 2, "--from"},
 		{"server add k http://h --env SECRET", 2, "NAME=VALUE"},
+		{"server add k ftp://SECRET", 2, "http://"},
+		{"server add k http://SECRET more", 2, "stands alone"},
+		{"server add k http://h --api-key=", 2, "--api-key is empty"},
 		{"call t a", 2, "number 1"},
 	} {
 		code, out, errs := run(t, message.English, strings.Fields(test.args)...)
@@ -94,7 +98,10 @@ func TestExitCodes(t *testing.T) {
 // characters.
 func TestTell(t *testing.T) {
 	refused := &apiclient.Error{Problem: api.Problem{
-		Code: "config_invalid", Title: "bad\x1b[2J", Remedy: "mend it", Problems: []api.ConfigProblem{{Line: 1, Column: 2, Detail: "here"}},
+		Code: "config_invalid", Title: "bad\x1b[2J", Remedy: "mend it", Problems: []api.ConfigProblem{{Line: 1, Column: 2, Detail: "here"}, {Line: 3, Column: 4, Detail: "there"}},
+	}}
+	one := &apiclient.Error{Problem: api.Problem{
+		Code: "config_invalid", Title: "f:1:2: here", Problems: []api.ConfigProblem{{Line: 1, Column: 2, Detail: "here"}},
 	}}
 	for _, test := range []struct {
 		err  error
@@ -102,7 +109,8 @@ func TestTell(t *testing.T) {
 	}{
 		{nil, ""},
 		{exit(3), ""},
-		{refused, "toolcrib: bad\\u001b[2J\n          mend it\n          1:2: here\n"},
+		{refused, "toolcrib: bad\\u001b[2J\n          mend it\n          1:2: here\n          3:4: there\n"},
+		{one, "toolcrib: f:1:2: here\n"},
 		{hub.E(message.SecretMissing, errors.New("cause")), "toolcrib: No value was given.\n          Type it when asked, or pipe it in: toolcrib secret set NAME < FILE\n"},
 		{errors.Join(errors.New("one"), errors.New("two")), "toolcrib: one\ntoolcrib: two\n"},
 		{unreadable("p", &fs.PathError{Op: "open", Path: "p", Err: fs.ErrNotExist}), "toolcrib: p cannot be read: file does not exist.\n"},
@@ -154,6 +162,28 @@ func TestServerAddDefinition(t *testing.T) {
 	}
 	if c.Server.Add.Test {
 		t.Error("--no-test is not heard")
+	}
+}
+
+// What is given from the present directory means the same to a hub elsewhere.
+func TestServerAddFromHere(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	here, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ in, want definition }{
+		{definition{Command: "./srv.py", Cwd: "sub"}, definition{Command: filepath.Join(here, "srv.py"), Cwd: filepath.Join(here, "sub")}},
+		{definition{Command: "npx", Args: []string{"./a"}}, definition{Command: "npx", Args: []string{"./a"}}},
+		{definition{Command: "${env:D}/x", Cwd: "${userHome}/y"}, definition{Command: "${env:D}/x", Cwd: "${userHome}/y"}},
+		{definition{URL: "http://h/mcp"}, definition{URL: "http://h/mcp"}},
+	} {
+		got := test.in
+		got.fromHere()
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

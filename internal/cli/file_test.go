@@ -58,6 +58,17 @@ func TestBackup(t *testing.T) {
 		t.Error(diff)
 	}
 
+	// The data directory may be a link.
+	link, linked := filepath.Join(dir, "elsewhere"), filepath.Join(dir, "linked.tar.gz")
+	if err := os.Symlink(data, link); err == nil {
+		if code, _, errs := run(t, message.English, "backup", linked, "--data-dir", link, "--config", config); code != exitOK {
+			t.Errorf("of a link: exit code %d: %s", code, errs)
+		}
+		if diff := cmp.Diff(want, unpack(t, linked)); diff != "" {
+			t.Errorf("of a link:\n%s", diff)
+		}
+	}
+
 	// Nothing is replaced unless that is asked for, and nothing is left over.
 	before, err := os.ReadDir(dir)
 	if err != nil {

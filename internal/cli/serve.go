@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/app"
 )
@@ -30,7 +31,11 @@ func (c *serve) Run(ctx context.Context, s *session) error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return misuse("serve", "--tls-cert, --tls-key")
 	}
-	opt, err := s.hubOptions(s.DataDir, s.log(slog.LevelInfo))
+	path, err := s.dataDir()
+	if err != nil {
+		return err
+	}
+	opt, err := s.hubOptions(path, s.log(slog.LevelInfo))
 	if err != nil {
 		return err
 	}
@@ -41,7 +46,30 @@ func (c *serve) Run(ctx context.Context, s *session) error {
 	opt.TLSCert, opt.TLSKey = c.TLSCert, c.TLSKey
 	opt.CACert, opt.Proxy = c.CACert, c.Proxy
 	opt.Linger = c.Linger
+	if !c.Linger {
+		s.awaitCommand(ctx, opt.DataDir)
+	}
 	return app.Run(ctx, opt, func(a *app.App) { s.ready(a) })
+}
+
+// awaitCommand waits for the end of a hub without a listener that holds the
+// data directory, as it may be that of a command which is about to end.
+func (s *session) awaitCommand(ctx context.Context, path string) {
+	ctx, cancel := context.WithTimeout(ctx, serveLimit)
+	defer cancel()
+	tick := time.NewTicker(servePoll)
+	defer tick.Stop()
+	for {
+		info, err := findHub(ctx, path)
+		if err != nil || info.URL != "" {
+			return // what is wrong is told by the start
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // ready says, in one line that programs may read, that the hub serves.

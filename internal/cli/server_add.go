@@ -6,8 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -21,7 +24,7 @@ type serverAdd struct {
 	Env      []string      `help:"Environment variable of the command; sealed if it is a secret." placeholder:"NAME=VALUE" sep:"none"`
 	Cwd      string        `help:"Directory in which the command runs." placeholder:"DIR"`
 	Header   []string      `help:"HTTP header; sealed." placeholder:"'NAME: VALUE'" sep:"none"`
-	APIKey   string        `name:"api-key" help:"Key that is sent as a bearer token, sealed; \"-\" reads it from standard input." placeholder:"KEY"`
+	APIKey   *string       `name:"api-key" help:"Key that is sent as a bearer token, sealed; \"-\" reads it from standard input." placeholder:"KEY"`
 	Type     string        `help:"How to talk to it: stdio, http, sse or ws; found out if not given." enum:"stdio,http,sse,ws," default:"" placeholder:"TYPE"`
 	Name     string        `help:"Name for people." placeholder:"NAME"`
 	Timeout  time.Duration `help:"Time limit of one call." placeholder:"30s"`
@@ -55,13 +58,17 @@ type definition struct {
 // definition is what the flags and arguments say.
 func (c *serverAdd) definition(stdin io.Reader) (definition, error) {
 	d := definition{
-		Name: c.Name, Type: c.Type, Cwd: c.Cwd, APIKey: c.APIKey,
+		Name: c.Name, Type: c.Type, Cwd: c.Cwd,
 		Priority: c.Priority, Tools: c.Tools, DenyTools: c.Deny,
 	}
-	if len(c.Target) == 1 && isURL(c.Target[0]) {
-		d.URL = c.Target[0]
-	} else {
-		d.Command, d.Args = c.Target[0], c.Target[1:]
+	var err error
+	switch target := c.Target[0]; {
+	case isURL(target) && len(c.Target) == 1:
+		d.URL = target
+	case strings.Contains(target, "://"):
+		return d, misuse("server add", "a URL stands alone, and begins with http://, https://, ws:// or wss://")
+	default:
+		d.Command, d.Args = target, c.Target[1:]
 	}
 	if c.Timeout > 0 {
 		d.Timeout = c.Timeout.String()
@@ -70,19 +77,35 @@ func (c *serverAdd) definition(stdin io.Reader) (definition, error) {
 		off := false
 		d.Enabled = &off
 	}
-	var err error
 	if d.Env, err = pairs("--env", "NAME=VALUE", c.Env, "="); err != nil {
 		return d, err
 	}
 	if d.Headers, err = pairs("--header", "'NAME: VALUE'", c.Header, ":"); err != nil {
 		return d, err
 	}
-	if c.APIKey == "-" {
+	switch {
+	case c.APIKey == nil:
+	case *c.APIKey == "": // of a variable that is not set
+		return d, misuse("server add", "--api-key is empty")
+	case *c.APIKey == "-":
 		if d.APIKey, err = firstLine(stdin); err != nil {
 			return d, err
 		}
+	default:
+		d.APIKey = *c.APIKey
 	}
 	return d, nil
+}
+
+// fromHere makes paths absolute that the person means from the present
+// directory, as a shell would: the hub runs elsewhere.
+func (d *definition) fromHere() {
+	if d.Cwd != "" && !strings.HasPrefix(d.Cwd, "${") {
+		d.Cwd = kong.ExpandPath(d.Cwd)
+	}
+	if strings.ContainsAny(d.Command, "/"+string(filepath.Separator)) && !strings.HasPrefix(d.Command, "${") {
+		d.Command = kong.ExpandPath(d.Command)
+	}
 }
 
 func isURL(text string) bool {
@@ -131,6 +154,9 @@ func (c *serverAdd) Run(ctx context.Context, s *session) error {
 	d, err := c.definition(s.env.Stdin)
 	if err != nil {
 		return err
+	}
+	if s.URL == "" { // else it is about another machine
+		d.fromHere()
 	}
 	entry, err := json.Marshal(d)
 	if err != nil {

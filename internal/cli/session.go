@@ -45,7 +45,41 @@ func newSession(g globals, env Env) *session {
 	if g.Lang != "" {
 		env.Lang = message.Lang(g.Lang)
 	}
+	env.Stdout = &output{w: env.Stdout}
 	return &session{globals: g, env: env, out: &printer{w: env.Stdout, color: env.Color, width: env.Width, lang: env.Lang}}
+}
+
+// output is standard output. It remembers an error of writing, which those
+// who print do not look at: a result that is not whole must not look whole.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements [io.Writer]. After an error nothing more is written.
+func (o *output) Write(b []byte) (int, error) {
+	if o.err != nil {
+		return 0, o.err
+	}
+	n, err := o.w.Write(b)
+	o.err = err
+	return n, err
+}
+
+// Close closes standard output, if it can be.
+func (o *output) Close() error {
+	if c, ok := o.w.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// written is err, or else the error of writing to standard output.
+func (s *session) written(err error) error {
+	if o, ok := s.env.Stdout.(*output); ok && err == nil && o.err != nil {
+		return unwritable("standard output", o.err)
+	}
+	return err
 }
 
 // log returns what the command, or a hub in it, logs to: standard error, from
@@ -119,7 +153,8 @@ func (s *session) tell(err error) {
 	if text.Remedy != "" {
 		fmt.Fprintf(s.env.Stderr, "          %s\n", clean(text.Remedy))
 	}
-	if refused, ok := errors.AsType[*apiclient.Error](err); ok {
+	// A single one is what happened.
+	if refused, ok := errors.AsType[*apiclient.Error](err); ok && len(refused.Problem.Problems) > 1 {
 		for _, p := range refused.Problem.Problems {
 			fmt.Fprintf(s.env.Stderr, "          %d:%d: %s\n", p.Line, p.Column, clean(p.Detail))
 		}

@@ -31,7 +31,7 @@ func (c *stdio) Run(ctx context.Context, s *session) error {
 	if !ok {
 		in = io.NopCloser(s.env.Stdin)
 	}
-	return bridge.Run(ctx, bridge.Options{In: in, Out: closing(s.env.Stdout), Dial: s.dialStream, Log: log})
+	return bridge.Run(ctx, bridge.Options{In: in, Out: s.env.Stdout, Dial: s.dialStream, Log: log})
 }
 
 // dialStream connects to the hub. It is called again when that was lost.
@@ -65,16 +65,3 @@ func bearer(token string) http.Header {
 	}
 	return http.Header{"Authorization": {"Bearer " + token}}
 }
-
-// closing returns the writer itself if it can be closed, else one whose Close
-// does nothing.
-func closing(w io.Writer) io.WriteCloser {
-	if c, ok := w.(io.WriteCloser); ok {
-		return c
-	}
-	return nopCloser{w}
-}
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }

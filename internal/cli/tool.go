@@ -164,7 +164,7 @@ func sample(t api.Tool) string {
 
 // tool tells about one tool. One whose server has never been asked for its
 // tools is asked for now: by its name, the first half of which is the
-// server's key.
+// server's key. If that server is disabled or stopped, the error says so.
 func (h *link) tool(ctx context.Context, name string) (api.Tool, error) {
 	t, err := h.Tool(ctx, name)
 	if !apiclient.IsCode(err, message.ToolUnknown) {
@@ -175,7 +175,7 @@ func (h *link) tool(ctx context.Context, name string) (api.Tool, error) {
 		return t, err
 	}
 	for _, v := range list.Servers {
-		if strings.HasPrefix(name, v.Key+"__") && v.Tools == 0 && v.Enabled {
+		if strings.HasPrefix(name, v.Key+"__") && v.Tools == 0 {
 			if _, err := h.ServerAction(ctx, v.Key, api.ActionRefresh); err != nil {
 				return t, err
 			}

@@ -87,6 +87,8 @@ func (r *reader) setting(m member) bool {
 	switch m.name {
 	case "$schema": // for editors
 		return true
+	case "projects":
+		return r.projects(m)
 	case "inputs": // resolved by their ids, see package secret
 		return r.form == FormVSCode
 	case "cache_ttl_seconds", "force_refresh_on_init":

@@ -172,6 +172,7 @@ func (e *entry) run(command member) {
 		s.Dir = e.dir
 	}
 	e.useless(`a server with "command"`, "headers", "apiKey", "simulated")
+	e.leaveOutOurselves()
 }
 
 // reach is a server that is reached over the network.
@@ -183,6 +184,7 @@ func (e *entry) reach(link member, kind hub.Kind) {
 	}
 	e.checkURL(link)
 	e.useless(`a server with "url"`, "args", "env", "envFile", "cwd", "simulated")
+	e.leaveOutOurselves()
 	if e.apiKey == "" {
 		return
 	}

@@ -1,6 +1,8 @@
 package control
 
 import (
+	"slices"
+
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/config/importer"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -170,7 +172,7 @@ func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 		plan(d.Config)
 		taken = result.New
 		if opt.Replace {
-			taken = append(taken[:len(taken):len(taken)], result.Clashing...)
+			taken = slices.Concat(result.New, result.Clashing)
 		}
 		return d.take(found, taken, opt.Disabled)
 	})

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/toolcrib/toolcrib/internal/builtin"
 	"github.com/toolcrib/toolcrib/internal/bus"
@@ -31,10 +30,6 @@ func TestMain(m *testing.M) {
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	rig.Main(m)
 }
-
-// limit bounds every wait of the tests; it matters only when something is
-// wrong.
-const limit = 30 * time.Second
 
 // shop is a control with everything that it ties together.
 type shop struct {

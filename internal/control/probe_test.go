@@ -57,7 +57,6 @@ func TestProbe(t *testing.T) {
 		{"placeholder", "secretive", "", "!config", message.PlaceholderUnresolved},
 		{"no such command", "", `{"command":"toolcrib-no-such-program"}`, "config !command", message.CommandNotFound},
 		{"crash", "", fault("crashstart"), "config command !start", message.ServerExited},
-		{"garbage", "", fault("garbage,crashafter"), "config command start !handshake", ""},
 		{"old version", "", fault("badproto"), "config command start handshake !version", message.ServerProtocol},
 		{"no list", "", fault("notool"), "config command start handshake version auth !tools", message.ServerRefused},
 		{"nobody there", "", `{"url":"http://` + closed.Addr().String() + `"}`, "config !command", message.ServerUnreachable},

@@ -167,6 +167,7 @@ func (s *server) attempt(ctx context.Context, era *protocol.Era) (conn *upstream
 			s.lastFail = time.Now()
 		}
 	}()
+	s.book.mark()
 	opt := &s.fleet.opt
 	conn, err = opt.Dial(ctx, upstream.Options{
 		Server: def, ClientInfo: opt.ClientInfo, Era: era, Handshake: opt.Budget.Handshake,
@@ -211,8 +212,6 @@ func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
 	defer func() {
 		s.mu.Lock()
 		s.live.Store(nil)
-		s.lastSeen = conn.Health()
-		s.lastSeen.PID = 0
 		if ctx.Err() != nil && s.state != hub.StateStopping {
 			s.become(hub.StateStopping, nil, time.Time{})
 		}
@@ -235,7 +234,10 @@ func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
 		case <-quiet:
 			stale, quiet = s.stale, nil
 		case done := <-s.asks:
-			done <- s.list(ctx, conn)
+			if err := s.list(ctx, conn); ctx.Err() == nil {
+				done <- err
+			}
+			close(done) // without an answer if the life has ended
 		case <-stale:
 			stale, quiet = nil, time.After(listSpacing)
 			// The old list stands until the new one is here.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type book struct {
 	mu    sync.Mutex
 	lines []hub.LogLine
 	size  int           // bytes of the texts
+	first uint64        // the lines after it are of the last attempt to connect
+	junk  int64         // of those, the ones of that source, also if they are not kept any more
 	seq   uint64        // of the last line
 	more  chan struct{} // closed with the next line; nil if nobody waits for it
 }
@@ -31,6 +34,9 @@ func (b *book) add(source hub.LogSource, text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
+	if source == hub.LogJunk {
+		b.junk++
+	}
 	b.lines = append(b.lines, hub.LogLine{Seq: b.seq, Time: time.Now(), Source: source, Text: text})
 	b.size += len(text)
 	drop := max(0, len(b.lines)-keptLines)
@@ -46,6 +52,27 @@ func (b *book) add(source hub.LogSource, text string) {
 		close(b.more)
 		b.more = nil
 	}
+}
+
+// mark has the last attempt to connect begin here.
+func (b *book) mark() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.first, b.junk = b.seq, 0
+}
+
+// said is what the server's process has written since the last attempt began:
+// to standard error, as far as it is kept, and how many lines of junk.
+func (b *book) said() (stderr string, junk int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var text strings.Builder
+	for i := range b.lines {
+		if l := &b.lines[i]; l.Seq > b.first && l.Source == hub.LogStderr {
+			text.WriteString(l.Text + "\n")
+		}
+	}
+	return text.String(), b.junk
 }
 
 // after returns the lines after the one with the number, oldest first, and a

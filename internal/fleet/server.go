@@ -71,7 +71,6 @@ type server struct {
 	protocol string // of the last connection, as is info
 	info     string
 	lastFail time.Time // of an attempt
-	lastSeen upstream.Health
 }
 
 // want is what is asked of a server.
@@ -306,12 +305,10 @@ func (s *server) statusNow() hub.Status {
 	st := hub.Status{
 		Key: s.key, State: s.state, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
 	}
-	h := s.lastSeen
 	if c := s.live.Load(); c != nil {
-		h = c.Health()
-		st.Protocol, st.Info = s.protocol, s.info
+		st.PID, st.Protocol, st.Info = c.Health().PID, s.protocol, s.info
 	}
-	st.PID, st.Junk, st.Stderr = h.PID, h.Junk, h.Stderr
+	st.Stderr, st.Junk = s.book.said()
 	return st
 }
 

@@ -131,8 +131,11 @@ func (s *server) refresh(ctx context.Context) error {
 			return s.tooLate(ctx, nil, "it has not given its tools in time.")
 		}
 		select {
-		case err := <-done:
-			if err != nil {
+		case err, told := <-done:
+			switch {
+			case !told:
+				continue // with what has come of the server
+			case err != nil:
 				return hub.AsError(err)
 			}
 			return nil
@@ -175,6 +178,7 @@ func (s *server) remove() {
 	s.removed = true
 	s.quit()
 	s.notify()
+	s.book.add(hub.LogHub, "removed") // so that nobody waits for more of it
 }
 
 // shut ends the server with the hub.

@@ -1,11 +1,11 @@
 package fleet_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
-	"fmt"
+	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,7 +16,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
 func exited() error {
@@ -340,6 +339,51 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
+// A refresh that a stop, or another definition, cuts off ends as the server does:
+// it tells of no fault of the server's.
+func TestRefreshCutOff(t *testing.T) {
+	for _, stop := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			var lists atomic.Int32
+			d := steps()
+			d.serve = func(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
+				defer w.Close()
+				p := &peer{in: bufio.NewScanner(r), out: w}
+				for {
+					n, ok := p.next()
+					switch {
+					case !ok:
+						return nil
+					case n.Method == "initialize":
+						p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, n.ID)
+					case n.Method == "tools/list" && lists.Add(1) != 2:
+						p.send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}`, n.ID)
+					}
+				}
+			}
+			f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: d.dial})
+			synctest.Wait()
+			refreshed := make(chan error, 1)
+			go func() { refreshed <- f.Refresh(t.Context(), "s") }()
+			synctest.Wait()
+			want := message.Code("")
+			if stop {
+				want = message.ServerStopped
+				if err := f.Stop(t.Context(), "s"); err != nil {
+					t.Error(err)
+				}
+			} else {
+				other := local()
+				other.Dir = "/"
+				f.Apply([]hub.Server{other})
+			}
+			if err := <-refreshed; want == "" && err != nil || want != "" && !hub.IsCode(err, want) {
+				t.Errorf("stop %t: the refresh got %v", stop, err)
+			}
+		})
+	}
+}
+
 // What is asked of a server that is not to be had is refused.
 func TestSteeringWhatIsNotThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -416,92 +460,4 @@ func TestOnDemand(t *testing.T) {
 			t.Errorf("%d connections", n)
 		}
 	})
-}
-
-// The log of a server tells its story, goes on over its lives, and wakes who
-// waits for more.
-func TestLog(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d := steps(exited())
-		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
-			opt.Note(hub.LogStderr, "hello")
-			return d.dial(ctx, opt)
-		}
-		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
-		_, more, _ := f.Log("s", 0)
-		synctest.Wait()
-		select {
-		case <-more:
-		default:
-			t.Error("nobody was woken")
-		}
-		time.Sleep(time.Minute)
-		if err := f.Stop(t.Context(), "s"); err != nil {
-			t.Fatal(err)
-		}
-		lines, more, ok := f.Log("s", 0)
-		var got []string
-		for i, l := range lines {
-			if l.Seq != uint64(i+1) || l.Time.IsZero() {
-				t.Errorf("line %d: %+v", i, l)
-			}
-			got = append(got, string(l.Source)+": "+l.Text)
-		}
-		want := []string{
-			"hub: starting", "stderr: hello",
-			"hub: away: The process ended (exit status 1). Run the command by hand to see more. Tried again in 5s.",
-			"stderr: hello", "hub: ready, 0 tools", "hub: stopping",
-			`hub: stopped: The server "s" was stopped by an operator. Start it with "toolcrib server start s".`,
-		}
-		if !ok || !slices.Equal(got, want) {
-			t.Errorf("got\n%s", strings.Join(got, "\n"))
-		}
-		select {
-		case <-more:
-			t.Error("woken for nothing")
-		default:
-		}
-		if rest, _, _ := f.Log("s", 6); len(rest) != 1 || rest[0].Seq != 7 {
-			t.Errorf("after 6: %+v", rest)
-		}
-		if rest, _, _ := f.Log("s", 7); len(rest) != 0 {
-			t.Errorf("after the last: %+v", rest)
-		}
-		if rest, _, _ := f.Log("s", 1000); len(rest) != 7 {
-			t.Errorf("after a line of another log: %d lines", len(rest))
-		}
-		if _, _, ok := f.Log("none", 0); ok {
-			t.Error("there is a log of no server")
-		}
-	})
-}
-
-// A log is bounded, in lines and in bytes; its numbers go on.
-func TestLogIsBounded(t *testing.T) {
-	for size, least := range map[int]int{10: 500, 1000: 64} {
-		d := &dialer{began: time.Now()}
-		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
-			for n := range 2000 {
-				opt.Note(hub.LogStderr, fmt.Sprintf("%0*d", size, n))
-			}
-			return d.dial(ctx, opt)
-		}
-		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
-		if _, err := f.Conn(t.Context(), "s"); err != nil {
-			t.Fatal(err)
-		}
-		lines, _, _ := f.Log("s", 0)
-		bytes := 0
-		for _, l := range lines {
-			bytes += len(l.Text)
-		}
-		if last := lines[len(lines)-1]; len(lines) > 500 || len(lines) < least || bytes > 64<<10 || last.Seq != 2002 || last.Text != "ready, 0 tools" {
-			t.Errorf("%d lines of %d bytes, the last is %+v", len(lines), bytes, last)
-		}
-		for i, l := range lines[1:] {
-			if l.Seq != lines[i].Seq+1 {
-				t.Fatalf("%d comes after %d", l.Seq, lines[i].Seq)
-			}
-		}
-	}
 }

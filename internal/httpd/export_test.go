@@ -1,6 +1,9 @@
 package httpd
 
-import "net/http"
+import (
+	"net/http"
+	"time"
+)
 
 // Handler is what a server of no listener does with a request.
 func Handler(opt Options) (http.Handler, error) {
@@ -10,3 +13,6 @@ func Handler(opt Options) (http.Handler, error) {
 	}
 	return s.http.Handler, nil
 }
+
+// InTime is how a server bounds the time of bodies.
+func InTime(next http.Handler, limit time.Duration) http.Handler { return &inTime{next, limit} }

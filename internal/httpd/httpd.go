@@ -78,6 +78,9 @@ type Server struct {
 //     needed: by RequireToken, under a name of AllowHosts, or through a proxy.
 //     To GET /healthz and the status page's files needs none. Too many wrong
 //     ones from one address within a minute are answered with 429.
+//
+// A request has 30 s to send its body, whether a door reads it or not; a read
+// of it fails after that.
 func New(opt Options) (*Server, error) {
 	allowed, err := parseHosts(opt.AllowHosts)
 	if err != nil {
@@ -90,10 +93,10 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{listeners: opt.Listeners, secure: opt.TLS != nil, silent: make(map[net.Conn]struct{})}
 	s.http = &http.Server{
-		Handler: &guard{
+		Handler: &inTime{limit: bodyLimit, next: &guard{
 			doors: opt.Doors, refuse: opt.Refuse, tokens: opt.Tokens, allowed: allowed,
 			requireToken: opt.RequireToken || open, log: opt.Log,
-		},
+		}},
 		TLSConfig:         withProtocols(opt.TLS),
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,

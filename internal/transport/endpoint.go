@@ -46,7 +46,7 @@ type HTTPOptions struct {
 	MaxMessage int           // bytes
 
 	// Junk, when set, is given what comes on a duplex stream and is no
-	// message, cut at 4 KiB. It runs within Read; the bytes are its to keep.
+	// message, cut at 8 KiB. It runs within Read; the bytes are its to keep.
 	Junk func(data []byte)
 }
 

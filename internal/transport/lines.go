@@ -25,8 +25,9 @@ const (
 	// buffer that a stream keeps for it.
 	maxBatch = 64 << 10
 
-	// maxJunk is how much of a junk line is kept to be shown.
-	maxJunk = 4 << 10
+	// maxJunk is how much of a junk line is kept. It is more than anybody
+	// shows, since half a secret at the cut would not be found.
+	maxJunk = 8 << 10
 
 	// blanks is the white space of JSON that can be within a line.
 	blanks = " \t\r"
@@ -45,7 +46,7 @@ type LinesOptions struct {
 	MaxLine int
 
 	// Junk, when set, is given each line that is no message, without the white
-	// space around it and cut at 4 KiB. It runs within Read; the line is its to
+	// space around it and cut at 8 KiB. It runs within Read; the line is its to
 	// keep.
 	Junk func(line []byte)
 }

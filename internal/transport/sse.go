@@ -97,6 +97,9 @@ func (r *EventReader) line(e *Event, more bool) (field, value string, blank bool
 	to := &text
 	if field == "data" {
 		if to = &e.Data; more {
+			if len(e.Data) >= r.limit {
+				return "", "", false, r.tooLarge(!end)
+			}
 			e.Data = append(e.Data, '\n')
 		}
 	}

@@ -88,6 +88,8 @@ func TestEventReaderGoesOn(t *testing.T) {
 	for _, in := range []string{
 		"data: " + big + "|", "data: " + big + "|data: " + big + "|id: 1|", big + "|data|", ": " + big + "|data|",
 		"data: x|data: " + big[:500] + "|", // reached at the end of a line
+		strings.Repeat("data|", 600),       // by the ends of lines alone
+		strings.Repeat("data:|", 600),
 	} {
 		for _, end := range []string{"\n", "\r\n", "\r"} {
 			for how, wrap := range map[string]func(io.Reader) io.Reader{
@@ -116,6 +118,7 @@ func FuzzEventReader(f *testing.F) {
 	f.Add("data: x\n\n", "m")
 	f.Add("event: message\r\ndata: {\"a\":1}\r\n\r\n: c\rdata\r\r", "{}")
 	f.Add("\xef\xbb\xbfid\n\nid:\x00\nretry: 9\ndata:", "\n")
+	f.Add(strings.Repeat("data\n", 7)+"\n", "x")
 	f.Fuzz(func(t *testing.T, stream, msg string) {
 		whole, err1 := readEvents(t, strings.NewReader(stream), 1000)
 		bytewise, err2 := readEvents(t, iotest.OneByteReader(strings.NewReader(stream)), 1000)
@@ -128,7 +131,7 @@ func FuzzEventReader(f *testing.F) {
 			}
 		}
 		// With a limit that is reached, it still comes to the end, in the same steps.
-		if a, b := steps(stream, iotest.OneByteReader), steps(stream, func(r io.Reader) io.Reader { return r }); a != b {
+		if a, b := steps(stream, iotest.OneByteReader), steps(stream, func(r io.Reader) io.Reader { return r }); a != b || strings.HasPrefix(a, "more") {
 			t.Fatalf("%q: %s; byte by byte %s", stream, b, a)
 		}
 		if strings.ContainsAny(msg, "\r\n") || msg == "" {
@@ -143,7 +146,8 @@ func FuzzEventReader(f *testing.F) {
 
 // steps is what reading a stream with a small limit gives, in short.
 func steps(stream string, wrap func(io.Reader) io.Reader) string {
-	er := transport.NewEventReader(wrap(strings.NewReader(stream)), 4)
+	const limit = 4
+	er := transport.NewEventReader(wrap(strings.NewReader(stream)), limit)
 	defer er.Release()
 	var b strings.Builder
 	for {
@@ -154,6 +158,8 @@ func steps(stream string, wrap func(io.Reader) io.Reader) string {
 			b.WriteString("!")
 		case err != nil:
 			return b.String()
+		case len(e.Data) > limit:
+			return "more than the limit"
 		default:
 			b.WriteString("<" + string(e.Data) + ">")
 		}

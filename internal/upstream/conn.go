@@ -269,7 +269,7 @@ func (c *Conn) send(ctx context.Context, method string, raw []byte) {
 	ctx, cancel := context.WithTimeout(ctx, courtesy)
 	defer cancel()
 	if err := c.link.notify(ctx, method, raw); err != nil {
-		c.log.Debug("a message to the server was not sent", "error", err)
+		c.log.Debug("a message to the server was not sent", "error", c.hide(err))
 	}
 }
 

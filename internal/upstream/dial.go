@@ -184,7 +184,7 @@ func (c *Conn) initialize(ctx context.Context) error {
 		return hub.E(message.ServerNotMCP, err, "detail", "its answer to initialize makes no sense")
 	}
 	if !hello.Revision.Known() || hello.Revision.Era() != protocol.Legacy {
-		return unknownVersion(string(hello.Revision))
+		return c.unknownVersion(string(hello.Revision))
 	}
 	c.hello, c.leg.Revision = hello, hello.Revision
 	return c.link.notify(ctx, protocol.NotificationInitialized, []byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationInitialized+`"}`))
@@ -232,8 +232,8 @@ func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Mess
 	return m, nil
 }
 
-func unknownVersion(v string) *hub.Error {
-	return hub.E(message.ServerProtocol, nil, "version", message.Quote(v), "known", protocol.KnownRevisions())
+func (c *Conn) unknownVersion(v string) *hub.Error {
+	return hub.E(message.ServerProtocol, nil, "version", message.Quote(c.secrets.Redact(v)), "known", protocol.KnownRevisions())
 }
 
 // runsPackages reports whether a command fetches the server's package before

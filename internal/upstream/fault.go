@@ -13,13 +13,30 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
+// hiddenError is an error without the server's secrets: those of net/http and
+// of WebSockets quote what the server sent, which may be what it was sent.
+type hiddenError struct {
+	error
+	secrets *secret.Redactor
+}
+
+func (e *hiddenError) Error() string { return e.secrets.Redact(e.error.Error()) }
+
+func (e *hiddenError) Unwrap() error { return e.error }
+
+// hide returns an error as it may be told, also to the log. What it wraps is
+// still found in it.
+func (c *Conn) hide(err error) error { return &hiddenError{err, c.secrets} }
+
 // requestFault says in the hub's words why a request got no answer. Whether it
 // was sent stays readable from the error (transport.ErrNotSent).
 func (c *Conn) requestFault(ctx context.Context, method string, err error) error {
+	err = c.hide(err)
 	key := c.opt.Server.Key
 	switch {
 	case ctx.Err() != nil:
@@ -70,6 +87,7 @@ func (c *Conn) answerFault(err error) (*hub.Error, bool) {
 // Explain says for what reason a connection is not there, be it an error of
 // Dial, of Do or Err.
 func (c *Conn) Explain(err error) *hub.Error {
+	err = c.hide(err)
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		return e
 	}
@@ -85,6 +103,7 @@ func (c *Conn) Explain(err error) *hub.Error {
 // handshakeFault explains why a connection did not come about. ctx is without
 // the limit of the handshake.
 func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
+	err = c.hide(err)
 	if fallen, ok := errors.AsType[*fallbackError](err); ok {
 		return c.fallbackFault(fallen, c.handshakeFault(ctx, fallen.then))
 	}
@@ -99,7 +118,7 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 	}
 	if refused, ok := errors.AsType[*rpcError](err); ok {
 		if list := refused.supported(); len(list) > 0 {
-			return unknownVersion(string(list[0]))
+			return c.unknownVersion(string(list[0]))
 		}
 		return c.Explain(err)
 	}
@@ -153,9 +172,10 @@ func (c *Conn) command() string { return message.Quote(c.secrets.Redact(c.opt.Se
 
 // startFault explains why the command could not be started.
 func (c *Conn) startFault(err error) *hub.Error {
+	err = c.hide(err)
 	missing, ok := errors.AsType[*proc.NotFoundError](err)
 	if !ok {
-		return hub.E(message.CommandUnusable, err, "command", c.command(), "detail", message.Quote(c.secrets.Redact(err.Error())))
+		return hub.E(message.CommandUnusable, err, "command", c.command(), "detail", message.Quote(err.Error()))
 	}
 	code := message.CommandNotFound
 	switch commandName(c.opt.Server.Command) {

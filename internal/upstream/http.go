@@ -252,7 +252,7 @@ func (l *httpLink) shut(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, courtesy)
 		defer cancel()
 		if err := l.http.Delete(ctx, session, l.conn.leg.Revision); err != nil {
-			l.conn.log.Debug("the session was not ended", "error", err)
+			l.conn.log.Debug("the session was not ended", "error", l.conn.hide(err))
 		}
 	}
 	l.http.Close()

@@ -70,7 +70,7 @@ read c`)
 func TestNotesAreCut(t *testing.T) {
 	key := strings.Repeat("k", 3000)
 	s := script(t, `read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}'
-read b; printf '%s%s%s\n' "$PAD" "$KEY" "$PAD" >&2; read c`)
+read b; printf '%s%s%s\n' "$PAD" "$KEY" "$PAD" >&2; printf '%s%s%s\n' "$PAD" "$KEY" "$PAD"; read c`)
 	opt := options(s)
 	opt.Resolve = func(s hub.Server) (hub.Server, []string, *hub.Error) {
 		s.Env = map[string]string{"KEY": key, "PAD": strings.Repeat("é", 1500)}
@@ -79,10 +79,12 @@ read b; printf '%s%s%s\n' "$PAD" "$KEY" "$PAD" >&2; read c`)
 	var book notebook
 	opt.Note = book.note
 	dial(t, opt)
-	rig.Await(t, "it is noted", func() bool { return len(book.all()) > 0 })
-	line := strings.TrimPrefix(book.all()[0], "stderr: ")
-	if len(line) > 4<<10 || strings.Contains(line, "kk") || !strings.Contains(line, "é***é") || strings.ContainsRune(line, '\uFFFD') {
-		t.Errorf("%d bytes: %q", len(line), line)
+	rig.Await(t, "both are noted", func() bool { return len(book.all()) > 1 })
+	for _, noted := range book.all() {
+		_, line, _ := strings.Cut(noted, ": ")
+		if len(line) > 4<<10 || strings.Contains(line, "kk") || !strings.Contains(line, "é***é") || strings.ContainsRune(line, '\uFFFD') {
+			t.Errorf("%d bytes: %q", len(line), noted)
+		}
 	}
 }
 

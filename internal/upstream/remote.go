@@ -21,6 +21,7 @@ func (c *Conn) lost(err error) error { return c.remoteFault(err) }
 // remoteFault explains why there is no connection to a remote server, or none
 // any more.
 func (c *Conn) remoteFault(err error) *hub.Error {
+	err = c.hide(err)
 	at := c.where()
 	if closed, ok := errors.AsType[*transport.ClosedError](err); ok {
 		// The reason is the server's own text, so that the cause is not kept.

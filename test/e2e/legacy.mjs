@@ -21,16 +21,26 @@ transport.setProtocolVersion = version => {
 };
 await client.connect(transport);
 
+// The SDK handles a notification a moment later than a response, so that one may
+// get lost to it when both come in one piece. What counts is in which order they
+// came.
+let progress = [];
+const handle = transport.onmessage;
+transport.onmessage = (message, extra) => {
+  if (message.method === 'notifications/progress') progress?.push(message.params.progress);
+  if (message.result) progress = undefined;
+  handle(message, extra);
+};
+
 const { tools } = await client.listTools();
 const answers = [];
 for (const call of JSON.parse(calls)) {
-  const progress = [];
-  const onprogress = p => progress.push(p.progress);
+  const seen = progress = [];
   try {
-    const result = await client.callTool(call, undefined, { onprogress });
-    answers.push({ result, progress });
+    const result = await client.callTool(call, undefined, { onprogress: () => {} });
+    answers.push({ result, progress: seen });
   } catch (error) {
-    answers.push({ error: { code: error.code, message: error.message }, progress });
+    answers.push({ error: { code: error.code, message: error.message }, progress: seen });
   }
 }
 console.log(JSON.stringify({

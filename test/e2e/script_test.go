@@ -50,7 +50,7 @@ func TestScript(t *testing.T) {
 				"CONFIG":          filepath.Join(home, ".config", "toolcrib", "toolcrib.json"),
 				"PATH":            strings.Join([]string{bin, node, os.Getenv("PATH")}, string(os.PathListSeparator)),
 				"LANG":            "C",
-				"NO_COLOR":        "",
+				"GORACE":          strings.TrimPrefix(rig.AtOnce, "GORACE="),
 				"EVERYTHING":      everything,
 				"NPM":             filepath.Join(rig.Root(), "test", "npm"),
 				"CLIENTS":         filepath.Join(rig.Root(), "test", "e2e"),

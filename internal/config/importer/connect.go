@@ -11,7 +11,7 @@ import (
 )
 
 // EntryName is the key of Toolcrib's entry in a client's file.
-const EntryName = "toolcrib"
+const EntryName = config.OwnKey
 
 // Connection is how a client reaches Toolcrib: it starts a program, or it goes
 // to a URL if there is one.

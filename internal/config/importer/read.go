@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,24 +29,55 @@ type Found struct {
 // relative to its own place becomes absolute, since the servers are to be
 // written into another file. builtins are the keys of the built-in servers.
 //
+// Of Claude Code's own file, the servers of single projects are read, too; they
+// run in the project's directory. One whose key another has is left out.
+//
 // The error is [config.Problems]. A file without servers is none.
 func Read(path string, text []byte, builtins []string) (*Found, error) {
-	c, warnings, err := config.Parse(path, text, builtins)
+	rest, projects := config.Projects(text)
+	f := &Found{}
+	form, err := f.read(path, rest, builtins, "")
 	if err != nil {
 		return nil, err
 	}
-	keys, err := config.Keys(text)
-	if err != nil {
-		return nil, err
-	}
-	f := &Found{Form: string(c.Form), Warnings: warnings}
-	for _, key := range keys {
-		// A server that the reader has left out has a warning.
-		if i := slices.IndexFunc(c.Servers, func(s hub.Server) bool { return s.Key == key }); i >= 0 {
-			f.servers = append(f.servers, config.Relocate(c.Servers[i], path))
+	f.Form = string(form)
+	for _, p := range projects {
+		if _, err := f.read(path, p.Text, builtins, p.Dir); err != nil {
+			return nil, err
 		}
 	}
 	return f, nil
+}
+
+// read adds the servers of a text. They are run in dir, unless that is empty.
+func (f *Found) read(path string, text []byte, builtins []string, dir string) (config.Form, error) {
+	c, warnings, err := config.Parse(path, text, builtins)
+	if err != nil {
+		return "", err
+	}
+	keys, err := config.Keys(text)
+	if err != nil {
+		return "", err
+	}
+	f.Warnings = append(f.Warnings, warnings...)
+	for _, key := range keys {
+		i := slices.IndexFunc(c.Servers, func(s hub.Server) bool { return s.Key == key })
+		if i < 0 {
+			continue // a server that the reader has left out has a warning
+		}
+		s := c.Servers[i]
+		if s.Kind == hub.KindStdio && s.Dir == "" {
+			s.Dir = dir
+		}
+		s = config.Relocate(s, path)
+		if entry, again := f.Entry(key); !again {
+			f.servers = append(f.servers, s)
+		} else if !bytes.Equal(entry, config.Render(s)) {
+			f.Warnings = append(f.Warnings, config.Warning{Path: path, Detail: fmt.Sprintf(
+				`server "%s": that of "%s" is ignored, since another one has the key`, message.Quote(key), message.Quote(dir))})
+		}
+	}
+	return c.Form, nil
 }
 
 // Keys are the keys of the servers, in the order of the file.

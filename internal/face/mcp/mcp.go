@@ -27,7 +27,6 @@ import (
 const (
 	maxBody    = 64 << 20
 	maxDepth   = 512
-	bodyLimit  = 30 * time.Second // to send the body
 	writeLimit = 10 * time.Second // for the client to take one message
 	silence    = 15 * time.Second // then the client hears that we are still there
 )
@@ -237,13 +236,12 @@ func (d *Door) tooBig() *hub.Error {
 	return hub.E(message.MessageTooBig, nil, "limit", strconv.Itoa(d.limits.MaxBytes>>20)+" MiB")
 }
 
-// readBody reads a whole body within the limits.
+// readBody reads a whole body. How long that may take is for the listener to
+// limit.
 func (d *Door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.ContentLength > int64(d.limits.MaxBytes) {
 		return nil, d.tooBig()
 	}
-	ctl := http.NewResponseController(w)
-	_ = ctl.SetReadDeadline(time.Now().Add(bodyLimit))
 	var body []byte
 	var err error
 	if r.ContentLength >= 0 && r.ContentLength <= 1<<20 {
@@ -253,7 +251,6 @@ func (d *Door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 		// The size that is claimed is not believed before it has come.
 		body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, int64(d.limits.MaxBytes)))
 	}
-	_ = ctl.SetReadDeadline(time.Time{})
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, d.tooBig()
 	}

@@ -42,7 +42,7 @@ func (d *Door) calls() {
 			"A result with `resultType: input_required` asks for something (MCP 2026-07-28, Multi Round-Trip Requests): " +
 			"make the same call again with `inputResponses` and the result's `requestState`.",
 		limit:   64, // the same as over MCP
-		example: map[string]any{"tool": "calculator__calculate", "arguments": map[string]any{"expression": "2 + 3"}},
+		example: map[string]any{"tool": "calculator__calculator", "arguments": map[string]any{"expression": "2 + 3"}},
 		errors: []int{
 			http.StatusNotFound, http.StatusConflict, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 		},

@@ -49,16 +49,17 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 }
 
 // invalid puts what the framework found wrong with a request into our words.
+// Values are left out: they may be secrets.
 func invalid(e *huma.ErrorModel) *hub.Error {
-	parts := make([]string, 0, len(e.Errors))
-	for _, one := range e.Errors {
-		// The value is left out: it may be a secret.
-		parts = append(parts, strings.TrimSpace(one.Location+": "+one.Message))
+	const most = 5 // that are told
+	var parts []string
+	for _, one := range e.Errors[:min(len(e.Errors), most)] {
+		parts = append(parts, message.Quote(one.Location)+": "+one.Message)
 	}
 	if len(parts) == 0 {
 		parts = append(parts, e.Detail)
 	}
-	return hub.E(message.BodyInvalid, nil, "detail", message.Quote(strings.Join(parts, "; ")))
+	return hub.E(message.BodyInvalid, nil, "detail", strings.Join(parts, "; "))
 }
 
 // document is an error as a problem document.

@@ -66,13 +66,13 @@ func (d *Door) query(ctx huma.Context, next func(huma.Context)) {
 	for name, values := range given {
 		switch {
 		case len(values) > 1:
-			detail = "query." + name + " is there more than once"
+			detail = "query." + message.Quote(name) + ": it is there more than once"
 		case values[0] == "":
-			detail = "query." + name + " has no value"
+			detail = "query." + message.Quote(name) + ": it has no value"
 		}
 	}
 	if detail != "" {
-		refuse(ctx, http.StatusUnprocessableEntity, hub.E(message.BodyInvalid, nil, "detail", message.Quote(detail)))
+		refuse(ctx, http.StatusUnprocessableEntity, hub.E(message.BodyInvalid, nil, "detail", detail))
 		return
 	}
 	next(ctx)

@@ -147,10 +147,14 @@ func (d *Door) server(ctx context.Context, key string) (*serverOutput, error) {
 }
 
 func (d *Door) test(ctx context.Context, in *testInput) (*testOutput, error) {
-	if len(in.Body.Entry) == 0 && in.Body.Key == "" {
+	key, entry := in.Body.Key, []byte(in.Body.Entry)
+	if string(entry) == "null" {
+		entry = nil
+	}
+	if entry == nil && key == "" {
 		return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `body: "key" or "entry" is needed`))
 	}
-	probe, err := d.opt.Control.Test(ctx, in.Body.Key, in.Body.Entry)
+	probe, err := d.opt.Control.Test(ctx, key, entry)
 	if err != nil {
 		return nil, failed(err)
 	}

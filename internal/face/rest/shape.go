@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
@@ -37,25 +38,27 @@ func decode(data []byte, v any) error {
 		i := slices.IndexFunc(shape, func(known member) bool { return known.name == name })
 		switch {
 		case i < 0:
-			return fmt.Errorf("there is no member %q", name)
+			return fmt.Errorf("there is no member %s", quoted(name))
 		case shape[i].given:
-			return fmt.Errorf("the member %q is there twice", name)
+			return fmt.Errorf("the member %s is there twice", quoted(name))
 		case !shape[i].optional && string(m.Value.Of(data)) == "null":
-			return fmt.Errorf("the member %q is null", name)
+			return fmt.Errorf("the member %s is null", quoted(name))
 		}
 		shape[i].given = true
 	}
 	for _, m := range shape {
 		if !m.optional && !m.given {
-			return fmt.Errorf("the member %q is missing", m.name)
+			return fmt.Errorf("the member %s is missing", quoted(m.name))
 		}
 	}
 	err := json.Unmarshal(data, v)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("the member %q is of another type than it should", wrong.Field)
+		return fmt.Errorf("the member %s is of another type than it should be", quoted(wrong.Field))
 	}
 	return err
 }
+
+func quoted(name string) string { return `"` + message.Quote(name) + `"` }
 
 // member is a member of a shape.
 type member struct {

@@ -23,7 +23,7 @@ func NewHome(tb testing.TB) Home {
 	h.Env = []string{
 		"HOME=" + h.Dir, "XDG_CONFIG_HOME=" + filepath.Join(h.Dir, ".config"),
 		"XDG_DATA_HOME=" + filepath.Join(h.Dir, ".local", "share"),
-		"TOOLCRIB_DATA_DIR=", "TOOLCRIB_CONFIG=", "LC_ALL=C",
+		"TOOLCRIB_DATA_DIR=", "TOOLCRIB_CONFIG=", "LC_ALL=C", AtOnce,
 	}
 	return h
 }

@@ -123,7 +123,11 @@ func (d Door) WebSocket() string { return "ws" + strings.TrimPrefix(d.URL, "http
 type Health struct {
 	HTTPStatus int    `json:"-"`
 	Status     string `json:"status"`
-	Servers    []struct {
+	Config     struct {
+		Path    string   `json:"path"`
+		Reasons []string `json:"reasons"`
+	} `json:"config"` // only if the configuration file is not in force
+	Servers []struct {
 		Key    string    `json:"key"`
 		State  string    `json:"state"`
 		Since  time.Time `json:"since"`

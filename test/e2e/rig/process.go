@@ -23,6 +23,10 @@ const (
 	stopLimit  = 40 * time.Second
 )
 
+// AtOnce is the environment in which programs with the race detector end at
+// once; otherwise they wait for a second first.
+const AtOnce = "GORACE=atexit_sleep_ms=0"
+
 // Process is a program that runs for a test.
 type Process struct {
 	tb     testing.TB
@@ -44,7 +48,7 @@ func Spawn(tb testing.TB, env []string, name string, args ...string) *Process {
 		tb: tb, cmd: exec.CommandContext(context.WithoutCancel(tb.Context()), name, args...),
 		lines: make(chan string, 64), done: make(chan struct{}),
 	}
-	p.cmd.Env = append(os.Environ(), env...)
+	p.cmd.Env = append(append(os.Environ(), AtOnce), env...)
 	p.cmd.Stderr = &p.stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
