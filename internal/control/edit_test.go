@@ -82,6 +82,7 @@ func TestNothingToChange(t *testing.T) {
 	if err := s.SetEnabled("a", true); err != nil {
 		t.Fatal(err)
 	}
+	s.wantText(before)
 	if err := s.Change("a", []byte(`{"command":"a","disabled":false}`)); err != nil {
 		t.Fatal(err)
 	}

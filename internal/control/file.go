@@ -52,11 +52,23 @@ func (c *Control) look() (Source, []byte, error) {
 // change. A value of "${unchanged}" stands for what the file has there: so the
 // answer is for those only who may know the file's secrets.
 func (c *Control) Check(upload []byte) (Check, error) {
+	src, current, _ := c.look() // no text if the file is broken: nothing of it can stay as it is
+	_, _, check, err := c.check(src, upload, current)
+	return check, err
+}
+
+// CheckEntry is [Control.Check] for the text that the file would have with the
+// entry set, be it a new one or another one for a server that is there.
+func (c *Control) CheckEntry(key string, entry []byte) (Check, error) {
 	src, current, err := c.look()
 	if err != nil {
-		current = nil // there is nothing that could be unchanged
+		return Check{}, err
 	}
-	_, _, check, err := c.check(src, upload, current)
+	text, err := withEntry(current, key, entry)
+	if err != nil {
+		return Check{}, err
+	}
+	_, _, check, err := c.check(src, text, current)
 	return check, err
 }
 

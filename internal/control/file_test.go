@@ -98,6 +98,9 @@ func TestCheck(t *testing.T) {
 	if _, err := s.Check([]byte(`{"mcpServers":{}}`)); err != nil {
 		t.Error(err)
 	}
+	if _, err := s.Check([]byte(`{"mcpServers":{"a":{"command":"${unchanged}"}}}`)); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 func TestImport(t *testing.T) {

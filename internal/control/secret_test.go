@@ -124,6 +124,12 @@ func TestNewValueReachesTheServer(t *testing.T) {
 	}
 	before := s.text()
 	pid := status(t, s, "a").PID
+	if err := s.Change("a", []byte(entry("first-secret"))); err != nil {
+		t.Fatal(err)
+	}
+	if now := status(t, s, "a"); now.PID != pid || now.State != hub.StateReady {
+		t.Errorf("nothing has changed, and the server is %+v", now)
+	}
 	for _, key := range []string{"a", "idle"} {
 		if err := s.Change(key, []byte(entry("second-secret"))); err != nil {
 			t.Fatal(err)

@@ -64,7 +64,9 @@ func (d *Door) config() {
 		summary: "Say what is wrong with a text, or what it would change",
 		about:   "The same as a dry run of putting it. That a text is wrong is no error of the request.",
 		admin:   true, limit: configMiB, example: upload,
-	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) { return d.check(ctx, in.Body.Text) })
+	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) {
+		return check(ctx, func() (control.Check, error) { return d.opt.Control.Check([]byte(in.Body.Text)) })
+	})
 	add(d, operation{
 		id: "reloadConfig", method: http.MethodPost, path: "/config/reload", group: aboutConfig,
 		summary: "Read the configuration file anew and put it in force",
@@ -86,7 +88,7 @@ func (d *Door) config() {
 func (d *Door) putConfig(ctx context.Context, in *uploadInput) (*checkOutput, error) {
 	switch {
 	case in.DryRun:
-		return d.check(ctx, in.Body.Text)
+		return check(ctx, func() (control.Check, error) { return d.opt.Control.Check([]byte(in.Body.Text)) })
 	case in.IfMatch == "":
 		return nil, failed(hub.E(message.ETagMissing, nil))
 	}
@@ -102,9 +104,10 @@ func checked(ctx context.Context, do func() (control.Check, error)) (*checkOutpu
 	return &checkOutput{checkView(ctx, done, nil)}, nil
 }
 
-// check answers what could be done with a text.
-func (d *Door) check(ctx context.Context, text string) (*checkOutput, error) {
-	c, err := d.opt.Control.Check([]byte(text))
+// check answers what could be done with a text: that it is wrong is an answer,
+// too.
+func check(ctx context.Context, look func() (control.Check, error)) (*checkOutput, error) {
+	c, err := look()
 	if err != nil && !hub.IsCode(err, message.ConfigInvalid) {
 		return nil, failed(err)
 	}

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +40,22 @@ func TestConfig(t *testing.T) {
 	}
 	h.change(http.MethodPost, "/config/check", `{"text":"{\n  \"mcpServers\": {\"a\": {}}}"}`).into(http.StatusOK, &check)
 	if check.Valid || len(check.Problems) != 1 || check.Problems[0].Line != 2 || check.Problems[0].Column == 0 || check.Diff.Added == nil {
+		t.Errorf("the check says %+v", check)
+	}
+	for key, entry := range map[string]string{"a": `{"command":"c"}`, "new": `{"command":"c"}`, "a/b": `{"command":"c"}`} {
+		h.change(http.MethodPost, "/servers/"+url.PathEscape(key)+"/check", `{"entry":`+entry+`}`).into(http.StatusOK, &check)
+		if got := append(check.Diff.Changed, check.Diff.Added...); !check.Valid || !slices.Equal(got, []string{key}) || h.text() != file {
+			t.Errorf("the check of %s says %+v; the file is %s", key, check, h.text())
+		}
+	}
+	var there api.ServerEntry
+	h.get("/servers/a/entry").into(http.StatusOK, &there)
+	h.change(http.MethodPost, "/servers/a/check", `{"entry":`+string(there.Entry)+`}`).into(http.StatusOK, &check)
+	if !check.Valid || !slices.Contains(check.Diff.Unchanged, "a") {
+		t.Errorf("the check of what is there says %+v", check)
+	}
+	h.change(http.MethodPost, "/servers/a/check", `{"entry":{}}`).into(http.StatusOK, &check)
+	if check.Valid || len(check.Problems) != 1 {
 		t.Errorf("the check says %+v", check)
 	}
 	p := put(`{"text":"{"}`, text.ETag, "").refused(http.StatusUnprocessableEntity, message.ConfigInvalid)

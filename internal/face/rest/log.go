@@ -3,7 +3,6 @@ package rest
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -46,10 +45,6 @@ func (d *Door) log() {
 func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-chan struct{}) {
 	stream := newEvents(c, d.beat)
 	defer stream.close()
-	// A server that is removed while it rests writes no line any more, and one
-	// that gets its key has a log of its own.
-	again := time.NewTicker(d.beat)
-	defer again.Stop()
 	for last := in.After; ; {
 		for _, l := range lines {
 			last = l.Seq
@@ -62,8 +57,7 @@ func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-
 			return
 		case <-d.closed:
 			return
-		case <-again.C:
-		case <-more:
+		case <-more: // also when the server is removed
 		}
 		var err error
 		if lines, more, err = d.opt.Control.Log(in.Key, last); err != nil {

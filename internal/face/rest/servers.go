@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -98,6 +99,15 @@ func (d *Door) entries() {
 			return nil, failed(err)
 		}
 		return d.server(ctx, in.Key)
+	})
+	add(d, operation{
+		id: "checkServer", method: http.MethodPost, path: place + "/check", group: aboutServers,
+		summary: "Say what is wrong with an entry, or what writing it would change",
+		about:   "For a server that is there or a new one. That an entry is wrong is no error of the request.",
+		admin:   true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		errors: []int{http.StatusConflict, http.StatusInternalServerError},
+	}, func(ctx context.Context, in *serverEditInput) (*checkOutput, error) {
+		return check(ctx, func() (control.Check, error) { return d.opt.Control.CheckEntry(in.Key, in.Body.Entry) })
 	})
 	add(d, operation{
 		id: "removeServer", method: http.MethodDelete, path: place, group: aboutServers,

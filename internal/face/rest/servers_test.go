@@ -161,7 +161,7 @@ func TestLog(t *testing.T) {
 // The stream of a server that is removed ends, also if that has nothing to say
 // any more.
 func TestLogOfAServerThatIsRemoved(t *testing.T) {
-	h := open(t, `{"mcpServers":{"a":{"command":"x"}}}`, func(d *Door) { d.beat = 20 * time.Millisecond })
+	h := open(t, `{"mcpServers":{"a":{"command":"x"}}}`)
 	h.change(http.MethodPost, "/servers/a/stop", "").into(http.StatusOK, nil)
 	stream := read(t, h.open(t.Context(), ask{method: http.MethodGet, path: "/servers/a/log?follow=true"}))
 	h.change(http.MethodDelete, "/servers/a", "").into(http.StatusNoContent, nil)
