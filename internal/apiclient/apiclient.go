@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -24,8 +26,11 @@ import (
 // maxAnswer bounds an answer. A tool's result is 64 MiB at most.
 const maxAnswer = 128 << 20
 
-// maxTries is how often a request is made that changes nothing.
-const maxTries = 3
+// maxTries is how often a request is made whose connection was lost.
+const maxTries = 5
+
+// askLimit is how long the hub may take to ask for a request's body.
+const askLimit = 10 * time.Second
 
 // Options say which hub is meant, and who asks.
 type Options struct {
@@ -38,8 +43,8 @@ type Options struct {
 
 	// Dial makes the connections to the socket, in place of the usual way to
 	// Socket, which is then only a name for people. It may lead to another hub
-	// each time: a request that changes nothing, and whose connection was lost,
-	// is made again.
+	// each time: a request whose connection was lost is made again if doing it
+	// twice does no harm, or if the hub cannot have done it.
 	Dial func(ctx context.Context) (net.Conn, error)
 
 	// Token is sent as a bearer token if it is not empty.
@@ -61,7 +66,7 @@ type Client struct {
 	token string
 	lang  message.Lang
 	http  *http.Client
-	tries int // of a request that changes nothing
+	tries int // of a request, if it may be made again
 }
 
 // New returns a client; it connects to nobody yet. The error is a
@@ -79,6 +84,7 @@ func New(opt Options) (*Client, error) {
 		t := SocketTransport(opt.Socket)
 		if opt.Dial != nil {
 			t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return opt.Dial(ctx) }
+			t.ExpectContinueTimeout = askLimit
 			c.tries = maxTries
 		}
 		c.http.Transport = t
@@ -119,7 +125,7 @@ type request struct {
 	query  url.Values
 	body   any               // marshalled if it is not nil
 	header map[string]string // besides the usual ones
-	dry    bool              // it changes nothing, whatever its method
+	again  bool              // doing it twice does no harm, whatever its method
 }
 
 // send makes the request. The answer is one of success, and the caller closes
@@ -132,17 +138,15 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	tries := 1
-	if r.dry || r.method == http.MethodGet {
-		tries = c.tries
-	}
-	for {
-		req, err := c.request(ctx, r, body)
+	for tries := c.tries; ; {
+		content := &content{Reader: bytes.NewReader(body)}
+		req, err := c.request(ctx, r, content, len(body))
 		if err != nil {
 			return nil, err
 		}
 		resp, err := c.http.Do(req)
-		if tries--; err != nil && tries > 0 && ctx.Err() == nil {
+		undone := r.again || r.method == http.MethodGet || len(body) > 0 && !content.sent.Load()
+		if tries--; err != nil && undone && tries > 0 && ctx.Err() == nil {
 			continue
 		}
 		if err != nil {
@@ -156,18 +160,39 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	}
 }
 
+// content is the body of a request. As long as nothing was read of it the hub
+// has not got it, and does nothing.
+type content struct {
+	io.Reader
+	sent atomic.Bool
+}
+
+// Read implements [io.Reader].
+func (c *content) Read(b []byte) (int, error) {
+	c.sent.Store(true)
+	return c.Reader.Read(b)
+}
+
 // request is the request as it goes over HTTP.
-func (c *Client) request(ctx context.Context, r request, body []byte) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, r request, body io.Reader, size int) (*http.Request, error) {
 	target := c.base + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, target, bytes.NewReader(body))
+	if size == 0 {
+		body = nil
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, target, body)
 	if err != nil {
 		return nil, fmt.Errorf("make a request of the API: %w", err)
 	}
-	if body != nil {
+	if size > 0 {
+		req.ContentLength = int64(size)
 		req.Header.Set("Content-Type", "application/json")
+	}
+	if size > 0 && c.tries > 1 {
+		// The body is sent when the hub asks for it (RFC 9110, section 10.1.1).
+		req.Header.Set("Expect", "100-continue")
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("Accept-Language", string(c.lang))

@@ -14,40 +14,46 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// A request that changes nothing outlives the end of a hub, since the next
-// connection leads to another one; any other is made once.
+// A request outlives the end of a hub, since the next connection leads to
+// another one: if it changes nothing, or was not taken. What may have been done
+// is not done again.
 func TestAnotherHub(t *testing.T) {
-	dials := 0
+	dials, reads := 0, false
 	dial := func(context.Context) (net.Conn, error) {
 		near, far := net.Pipe()
 		dials++
-		goes := dials == 1 // the first hub ends before it answers
-		go func() {
+		go func(first bool) {
 			defer far.Close()
 			req, err := http.ReadRequest(bufio.NewReader(far))
-			if err != nil {
-				return
+			if err != nil || first && !reads {
+				return // the first hub ends before it does anything
 			}
-			_, _ = io.Copy(io.Discard, req.Body)
-			if !goes {
-				fmt.Fprint(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+			if req.Header.Get("Expect") != "" {
+				fmt.Fprint(far, "HTTP/1.1 100 Continue\r\n\r\n")
 			}
-		}()
+			if _, err = io.Copy(io.Discard, req.Body); err != nil || first {
+				return // or after it has done it
+			}
+			fmt.Fprint(far, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
+		}(dials == 1)
 		return near, nil
 	}
 	for _, test := range []struct {
-		name string
-		do   func(*Client) error
-		want int // connections
+		name  string
+		do    func(*Client) error
+		reads bool // the first hub
+		want  int  // connections
 	}{
-		{"look", func(c *Client) error { _, err := c.Servers(t.Context()); return err }, 2},
-		{"test", func(c *Client) error { _, err := c.Test(t.Context(), api.Test{Key: "a"}); return err }, 2},
-		{"preview", func(c *Client) error { _, err := c.Import(t.Context(), api.Import{Text: "{}"}, true); return err }, 2},
-		{"import", func(c *Client) error { _, err := c.Import(t.Context(), api.Import{Text: "{}"}, false); return err }, 1},
-		{"call", func(c *Client) error { _, err := c.Call(t.Context(), api.Call{Tool: "x"}); return err }, 1},
-		{"remove", func(c *Client) error { return c.RemoveServer(t.Context(), "a") }, 1},
+		{"look", func(c *Client) error { _, err := c.Servers(t.Context()); return err }, true, 2},
+		{"test", func(c *Client) error { _, err := c.Test(t.Context(), api.Test{Key: "a"}); return err }, true, 2},
+		{"preview", func(c *Client) error { _, err := c.Import(t.Context(), api.Import{Text: "{}"}, true); return err }, true, 2},
+		{"import", func(c *Client) error { _, err := c.Import(t.Context(), api.Import{Text: "{}"}, false); return err }, true, 1},
+		{"import that was not taken", func(c *Client) error { _, err := c.Import(t.Context(), api.Import{Text: "{}"}, false); return err }, false, 2},
+		{"call", func(c *Client) error { _, err := c.Call(t.Context(), api.Call{Tool: "x"}); return err }, true, 1},
+		{"call that was not taken", func(c *Client) error { _, err := c.Call(t.Context(), api.Call{Tool: "x"}); return err }, false, 2},
+		{"remove", func(c *Client) error { return c.RemoveServer(t.Context(), "a") }, true, 1},
 	} {
-		dials = 0
+		dials, reads = 0, test.reads
 		c, err := New(Options{Socket: "s", Dial: dial})
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,7 @@ func (c *Client) RemoveServer(ctx context.Context, key string) error {
 // ServerAction does one of the actions of package api with a server and tells
 // how the server is then.
 func (c *Client) ServerAction(ctx context.Context, key, action string) (api.Server, error) {
-	return change[api.Server](ctx, c, request{method: http.MethodPost, path: serverPath(key) + "/" + url.PathEscape(action)})
+	return change[api.Server](ctx, c, request{method: http.MethodPost, path: serverPath(key) + "/" + url.PathEscape(action), again: true})
 }
 
 // Log is what is kept of a server's log after the line with the number, which
@@ -119,7 +119,7 @@ func (c *Client) Config(ctx context.Context) (api.ConfigText, error) {
 // SetConfig puts a text in force and writes it, if the file is still the one
 // with the etag; with dryRun it only tells what would change.
 func (c *Client) SetConfig(ctx context.Context, upload api.ConfigUpload, etag string, dryRun bool) (api.ConfigCheck, error) {
-	r := request{method: http.MethodPut, path: "/config", query: dry(dryRun), body: upload, dry: dryRun}
+	r := request{method: http.MethodPut, path: "/config", query: dry(dryRun), body: upload, again: dryRun}
 	if etag != "" {
 		r.header = map[string]string{"If-Match": etag}
 	}
@@ -128,7 +128,7 @@ func (c *Client) SetConfig(ctx context.Context, upload api.ConfigUpload, etag st
 
 // CheckConfig tells what is wrong with a text and what it would change.
 func (c *Client) CheckConfig(ctx context.Context, upload api.ConfigUpload) (api.ConfigCheck, error) {
-	return change[api.ConfigCheck](ctx, c, request{method: http.MethodPost, path: "/config/check", body: upload, dry: true})
+	return change[api.ConfigCheck](ctx, c, request{method: http.MethodPost, path: "/config/check", body: upload, again: true})
 }
 
 // ReloadConfig has the hub read its configuration file again.
@@ -144,12 +144,12 @@ func (c *Client) ConfigSchema(ctx context.Context) (json.RawMessage, error) {
 // Import takes the servers of another program's file over; with dryRun it
 // only tells which ones it would take.
 func (c *Client) Import(ctx context.Context, file api.Import, dryRun bool) (api.ImportResult, error) {
-	return change[api.ImportResult](ctx, c, request{method: http.MethodPost, path: "/import", query: dry(dryRun), body: file, dry: dryRun})
+	return change[api.ImportResult](ctx, c, request{method: http.MethodPost, path: "/import", query: dry(dryRun), body: file, again: dryRun})
 }
 
 // Test tries a server out, step by step. That a step went badly is no error.
 func (c *Client) Test(ctx context.Context, test api.Test) (api.TestResult, error) {
-	return change[api.TestResult](ctx, c, request{method: http.MethodPost, path: "/test", body: test, dry: true})
+	return change[api.TestResult](ctx, c, request{method: http.MethodPost, path: "/test", body: test, again: true})
 }
 
 // Secrets lists the names of the sealed values.

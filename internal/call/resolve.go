@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -22,6 +23,9 @@ func (p *Pipeline) resolve(ctx context.Context, r *run) error {
 	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
 		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
 	}
+	if other := mistakable(m); other != "" {
+		return hub.E(message.ParamsInvalid, nil, "detail", message.Quote(strconv.Quote(other)+" differs from a member of a call in its case only"))
+	}
 	if err := p.find(ctx, r); err != nil {
 		return err
 	}
@@ -31,6 +35,22 @@ func (p *Pipeline) resolve(ctx context.Context, r *run) error {
 		r.up.Edits = []wire.Edit{wire.Replace(m.Member("name"), wire.AppendString(nil, entry.Tool.Name))}
 	}
 	return nil
+}
+
+// mistakable returns a member of params that many parsers would take for one of
+// those by which a call is judged: the server behind such a one would do something
+// else than what was looked at here.
+func mistakable(m *wire.Message) string {
+	for member := range m.Members() {
+		if wire.KeyIs(m.Raw, member.Key, "name") || wire.KeyIs(m.Raw, member.Key, "arguments") || wire.KeyIs(m.Raw, member.Key, "_meta") {
+			continue
+		}
+		key, _ := wire.String(m.Raw, member.Key)
+		if strings.EqualFold(key, "name") || strings.EqualFold(key, "arguments") || strings.EqualFold(key, "_meta") {
+			return key
+		}
+	}
+	return ""
 }
 
 // find looks the name up. One that begins with the key of a server whose tools

@@ -370,7 +370,7 @@ func TestSavingFails(t *testing.T) {
 		change()
 		logged(1, 0)
 		must(os.MkdirAll(filepath.Join(path, "full"), 0o700)) // in the way
-		change() // another error says no more
+		change()                                              // another error says no more
 		change()
 		logged(1, 0)
 		must(os.RemoveAll(path))

@@ -22,12 +22,14 @@ const definitionText = `{"name":"t","inputSchema":{"type":"object","required":["
 		"o":{"type":["object","null"]},
 		"l":{"type":"array","items":{"$ref":"#/$defs/item"}},
 		"e":{"enum":["red","green"]},
+		"ei":{"enum":[1,2]},
+		"al":{"allOf":[{"$ref":"#/$defs/whole"}]},
 		"u":{"anyOf":[{"type":"integer"},{"type":"string"}]},
 		"m":{"anyOf":[{"type":"integer"},{"type":"null"}]},
 		"r":{"$ref":"#/$defs/item","description":"own"},
 		"x":true
 	},
-	"$defs":{"item":{"type":"integer","description":"of item"}}}}`
+	"$defs":{"item":{"type":"integer","description":"of item"},"whole":{"type":"integer"}}}}`
 
 func TestParameters(t *testing.T) {
 	var got []string
@@ -40,7 +42,7 @@ func TestParameters(t *testing.T) {
 	}
 	want := []string{
 		"z string  Any text", "n integer required 0–10", "f number = 1.5", "b boolean", "o null|object", "l array of integer",
-		"e string red, green", "u integer|string", "m integer|null", "r integer  own", "x any",
+		"e string red, green", "ei integer 1, 2", "al integer", "u integer|string", "m integer|null", "r integer  own", "x any",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -82,6 +84,8 @@ func TestArguments(t *testing.T) {
 		{args: []string{`o={"a":1}`, "l=[1, 2]"}, want: `{"o":{"a":1},"l":[1, 2]}`},
 		{args: []string{"o=null"}, want: `{"o":null}`},
 		{args: []string{"u=5", "m=5"}, want: `{"u":"5","m":5}`},
+		{args: []string{"e=red", "ei=2", "al=7"}, want: `{"e":"red","ei":2,"al":7}`},
+		{args: []string{"al=x"}, code: message.ArgumentType},
 		{args: []string{"unknown=5"}, want: `{"unknown":"5"}`},
 		{args: []string{"unknown:=5", "z:=null"}, want: `{"unknown":5,"z":null}`},
 		{args: []string{"z=@" + file}, want: `{"z":"a \"b\"\n"}`},

@@ -80,6 +80,33 @@ func TestUnreachableHub(t *testing.T) {
 	}
 }
 
+// full is a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// What could not be written is not done.
+func TestFullOutput(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"config", "path", "--config", "x"}, {"version", "--json"}} {
+		var errs bytes.Buffer
+		code := Main(t.Context(), args, Env{Stdin: strings.NewReader(""), Stdout: full{}, Stderr: &errs, Lang: message.English})
+		if code != exitFailure || !strings.Contains(errs.String(), "no space left") {
+			t.Errorf("%q: exit code %d, %s", args, code, errs.String())
+		}
+	}
+}
+
+// A hub that is named by a URL is reached there, whatever else the URL says,
+// which is not shown.
+func TestStdioURL(t *testing.T) {
+	for url, want := range map[string]int{"http://127.0.0.1:1/?t=tca_x": exitNoHub, "http://tca_x@h": exitFailure} {
+		code, out, errs := run(t, message.English, "stdio", "--url", url)
+		if code != want || out != "" || strings.Contains(errs, "tca_x") || errs == "" {
+			t.Errorf("%s: exit code %d, %s%s", url, code, out, errs)
+		}
+	}
+}
+
 func TestExitCodes(t *testing.T) {
 	for want, err := range map[int]error{
 		exitOK:        nil,

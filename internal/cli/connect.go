@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/config/importer"
 	"github.com/toolcrib/toolcrib/internal/datadir"
@@ -77,11 +78,11 @@ func (c *connect) Run(s *session) error {
 // that a place other than the usual one is said by flags.
 func (s *session) connection(client importer.Client) (importer.Connection, error) {
 	if s.URL != "" {
-		url := strings.TrimSuffix(s.URL, "/")
-		if !strings.HasSuffix(url, "/mcp") {
-			url += "/mcp"
+		c, err := apiclient.New(apiclient.Options{URL: s.URL})
+		if err != nil {
+			return importer.Connection{}, err
 		}
-		return importer.Connection{URL: url}, nil
+		return importer.Connection{URL: c.Where() + "/mcp"}, nil
 	}
 	self, err := os.Executable()
 	if err != nil {

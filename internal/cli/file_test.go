@@ -183,7 +183,10 @@ func TestConnect(t *testing.T) {
 	if code, _, errs := run(t, message.English, "connect", "lumi"); code != exitFailure || errs == "" {
 		t.Errorf("lumi: exit code %d, %s", code, errs)
 	}
-	if _, _, errs := run(t, message.English, "connect", "cursor", "--url", "http://127.0.0.1:9"); errs != "" {
+	if code, out, errs := run(t, message.English, "connect", "cursor", "--url", "nowhere"); code != exitFailure || !strings.Contains(errs, "--url") {
+		t.Errorf("no URL: exit code %d, %s%s", code, out, errs)
+	}
+	if _, _, errs := run(t, message.English, "connect", "cursor", "--url", "http://127.0.0.1:9/mcp?x=y"); errs != "" {
 		t.Error(errs)
 	}
 	if now, _ := os.ReadFile(file); !strings.Contains(string(now), `"http://127.0.0.1:9/mcp"`) {

@@ -22,6 +22,7 @@ type schema struct {
 	Items       *schema           `json:"items"`
 	AnyOf       []schema          `json:"anyOf"`
 	OneOf       []schema          `json:"oneOf"`
+	AllOf       []schema          `json:"allOf"`
 	Ref         string            `json:"$ref"`
 
 	Required   []string                   `json:"required"`
@@ -82,7 +83,7 @@ func (s *schema) resolve(root *schema, depth int) {
 	if s.Items != nil {
 		s.Items.resolve(root, depth-1)
 	}
-	for _, list := range [][]schema{s.AnyOf, s.OneOf} {
+	for _, list := range [][]schema{s.AnyOf, s.OneOf, s.AllOf} {
 		for i := range list {
 			list[i].resolve(root, depth-1)
 		}
@@ -106,15 +107,15 @@ func (s *schema) replace(raw json.RawMessage) {
 // types are all the types that a value may have; none if any will do.
 func (s *schema) types() []string {
 	all := slices.Clone([]string(s.Type))
-	for _, list := range [][]schema{s.AnyOf, s.OneOf} {
+	for _, list := range [][]schema{s.AnyOf, s.OneOf, s.AllOf} {
 		for i := range list {
 			all = append(all, list[i].types()...)
 		}
 	}
 	if len(all) == 0 {
-		for _, v := range append(s.Enum, s.Const) {
-			if len(v) > 0 && v[0] == '"' {
-				return []string{"string"}
+		for _, v := range append(slices.Clone(s.Enum), s.Const) {
+			if kind := kindOf(v); kind != "" {
+				all = append(all, kind)
 			}
 		}
 	}

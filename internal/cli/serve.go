@@ -72,13 +72,15 @@ func (s *session) awaitCommand(ctx context.Context, path string) {
 	}
 }
 
-// ready says, in one line that programs may read, that the hub serves.
+// ready says, in one line that programs may read, that the hub serves. It does
+// so also if nobody reads it.
 func (s *session) ready(a *app.App) {
+	p := &printer{w: s.unchecked()}
 	if a.URL() == "" {
-		s.out.line("Toolcrib %s is ready. Servers: %d  Data: %s", s.env.Version, a.Servers(), a.DataDir())
+		p.line("Toolcrib %s is ready. Servers: %d  Data: %s", s.env.Version, a.Servers(), a.DataDir())
 		return
 	}
-	s.out.line("Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s",
+	p.line("Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s",
 		s.env.Version, a.URL(), a.URL(), a.Servers(), a.DataDir())
 }
 

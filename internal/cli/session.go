@@ -37,16 +37,18 @@ type globals struct {
 // session is one run of one command.
 type session struct {
 	globals
-	env Env
-	out *printer
+	env    Env // its Stdout is stdout
+	stdout *output
+	out    *printer
 }
 
 func newSession(g globals, env Env) *session {
 	if g.Lang != "" {
 		env.Lang = message.Lang(g.Lang)
 	}
-	env.Stdout = &output{w: env.Stdout}
-	return &session{globals: g, env: env, out: &printer{w: env.Stdout, color: env.Color, width: env.Width, lang: env.Lang}}
+	stdout := &output{w: env.Stdout}
+	env.Stdout = stdout
+	return &session{globals: g, env: env, stdout: stdout, out: &printer{w: stdout, color: env.Color, width: env.Width, lang: env.Lang}}
 }
 
 // output is standard output. It remembers an error of writing, which those
@@ -76,11 +78,15 @@ func (o *output) Close() error {
 
 // written is err, or else the error of writing to standard output.
 func (s *session) written(err error) error {
-	if o, ok := s.env.Stdout.(*output); ok && err == nil && o.err != nil {
-		return unwritable("standard output", o.err)
+	if err == nil && s.stdout.err != nil {
+		return unwritable("standard output", s.stdout.err)
 	}
 	return err
 }
+
+// unchecked is standard output for those to whom an error of writing is none
+// of their own.
+func (s *session) unchecked() io.WriteCloser { return &output{w: s.stdout.w} }
 
 // log returns what the command, or a hub in it, logs to: standard error, from
 // the level that --log-level names on, or else from usual on.

@@ -2,15 +2,18 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
-	"strings"
+	"net/url"
 
 	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/bridge"
 	"github.com/toolcrib/toolcrib/internal/datadir"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // stdioPath is the hub's door for those who are attached by this command.
@@ -31,13 +34,17 @@ func (c *stdio) Run(ctx context.Context, s *session) error {
 	if !ok {
 		in = io.NopCloser(s.env.Stdin)
 	}
-	return bridge.Run(ctx, bridge.Options{In: in, Out: s.env.Stdout, Dial: s.dialStream, Log: log})
+	return bridge.Run(ctx, bridge.Options{In: in, Out: s.unchecked(), Dial: s.dialStream, Log: log})
 }
 
 // dialStream connects to the hub. It is called again when that was lost.
 func (s *session) dialStream(ctx context.Context) (*bridge.Conn, error) {
 	if s.URL != "" {
-		return bridge.Connect(ctx, http.DefaultClient, strings.TrimSuffix(s.URL, "/")+stdioPath, bearer(s.Token))
+		c, err := apiclient.New(apiclient.Options{URL: s.URL})
+		if err != nil {
+			return nil, err
+		}
+		return connectTo(ctx, http.DefaultClient, c.Where(), s.Token)
 	}
 	path, err := s.dataDir()
 	if err != nil {
@@ -52,11 +59,23 @@ func (s *session) dialStream(ctx context.Context) (*bridge.Conn, error) {
 	if err != nil {
 		token = ""
 	}
-	client, base := http.DefaultClient, info.URL
-	if info.Socket != "" {
-		client, base = &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL
+	if info.Socket == "" {
+		return connectTo(ctx, http.DefaultClient, info.URL, token)
 	}
-	return bridge.Connect(ctx, client, base+stdioPath, bearer(token))
+	return connectTo(ctx, &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL, token)
+}
+
+// connectTo connects to the hub at base by the client.
+func connectTo(ctx context.Context, client *http.Client, base, token string) (*bridge.Conn, error) {
+	conn, err := bridge.Connect(ctx, client, base+stdioPath, bearer(token))
+	if err != nil {
+		cause := err
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			cause = u.Err
+		}
+		return nil, hub.E(message.HubUnreachable, err, "where", base, "detail", cause.Error())
+	}
+	return conn, nil
 }
 
 func bearer(token string) http.Header {

@@ -1,14 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"net"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -71,8 +67,7 @@ func (w *way) start(ctx context.Context) error {
 	return nil
 }
 
-// connect opens a connection that the hub has taken: one that only waits to be
-// taken is lost without a word if the hub ends at that moment.
+// connect opens a connection to the hub.
 func (w *way) connect(ctx context.Context) (net.Conn, error) {
 	for deadline := time.Now().Add(serveLimit); ; {
 		info, err := w.reach(ctx)
@@ -80,44 +75,15 @@ func (w *way) connect(ctx context.Context) (net.Conn, error) {
 			return nil, err
 		}
 		conn, err := (&net.Dialer{}).DialContext(ctx, "unix", info.Socket)
-		if err == nil {
-			if err = greet(conn); err == nil {
-				return conn, nil
-			}
-			_ = conn.Close() // the error is that of greeting
-		}
-		if time.Now().After(deadline) {
-			return nil, err
+		if err == nil || time.Now().After(deadline) {
+			return conn, err
 		}
 		select {
-		case <-time.After(servePoll):
+		case <-time.After(servePoll): // it is about to end
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// greet makes a request that needs no permission, and reads its answer.
-func greet(conn net.Conn) error {
-	if err := conn.SetDeadline(time.Now().Add(serveLimit)); err != nil {
-		return err
-	}
-	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		return err
-	}
-	in := bufio.NewReader(conn)
-	resp, err := http.ReadResponse(in, nil)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, resp.Body)
-	if err := errors.Join(err, resp.Body.Close()); err != nil {
-		return err
-	}
-	if resp.Close || in.Buffered() > 0 {
-		return fmt.Errorf("the hub answered HTTP %d and closes the connection", resp.StatusCode)
-	}
-	return conn.SetDeadline(time.Time{})
 }
 
 // close ends the hub that was started, if any.
@@ -145,4 +111,3 @@ func (w *way) link(ctx context.Context) (*link, error) {
 	h.close = func() error { return w.close(ctx) }
 	return h, nil
 }
-

@@ -60,6 +60,10 @@ func (d *Dir) prepare() error {
 	if err := upgrade(d.Layout); err != nil {
 		return err
 	}
+	// As long as it is empty, programs that save the directory may leave it out.
+	if err := makePrivate(d.join("keys")); err != nil {
+		return fmt.Errorf("making the directory of the keys: %w", err)
+	}
 	return d.RemoveHub() // of a hub that was killed
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -116,6 +117,35 @@ func TestOpenMakesTheDirectory(t *testing.T) {
 		if mode := info.Mode().Perm(); mode&0o077 != 0 {
 			t.Errorf("%s has mode %04o, want nothing for others", p, mode)
 		}
+	}
+}
+
+// The directory of the keys is there and for its owner only, whatever became of
+// it since the layout was made.
+func TestOpenKeys(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	if err := mustOpen(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	keys := filepath.Join(path, "keys")
+	if err := os.Remove(keys); err != nil {
+		t.Fatal(err)
+	}
+	if err := mustOpen(t, path).Close(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(keys); err != nil || runtime.GOOS != "windows" && info.Mode() != fs.ModeDir|0o700 {
+		t.Errorf("keys: %v, %v", info, err)
+	}
+	if runtime.GOOS == "windows" {
+		return
+	}
+	if err := os.Chmod(keys, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := Open(path); err == nil {
+		closeAtEnd(t, d)
+		t.Error("others may use the keys")
 	}
 }
 

@@ -54,6 +54,9 @@ func TestAllowHostsInvalid(t *testing.T) {
 		if !hub.IsCode(err, message.AllowHostInvalid) {
 			t.Errorf("%q: %v", name, err)
 		}
+		if strings.Contains(name, "/") && !strings.Contains(err.Error(), "without a scheme and a path") {
+			t.Errorf("%q: %v", name, err)
+		}
 	}
 }
 

@@ -44,7 +44,7 @@ func (h host) check(s string) error {
 	if strings.Contains(s, "*") {
 		return errors.New("there are no wildcards, each name has to be given")
 	}
-	if _, err := netip.ParseAddr(h.name); err != nil && !hostName.MatchString(h.name) {
+	if _, err := netip.ParseAddr(h.name); err != nil && !hostName.MatchString(h.name) || strings.Contains(s, "/") {
 		return errors.New("a name is expected, without a scheme and a path")
 	}
 	if h.port == "" {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -90,6 +91,7 @@ type envelope struct {
 	start   int
 	version Span
 	badID   Span // an id of a type that no id may have
+	alike   Span // a key that differs from one of these members in its case only
 }
 
 // message checks a message and fills m but for Raw.
@@ -135,8 +137,8 @@ func (s *scanner) message(m *Message) *Error {
 			}
 			first = firstOf(first, fault)
 			end = skip(raw, v)
-		} else if !twice {
-			env.note(m, name, Span{v, end})
+		} else if !twice && !env.note(m, name, Span{v, end}) && s.unique && isAlike(name) {
+			env.alike = key
 		}
 		if i, more, fault = s.next(end, '}'); fault != nil {
 			return firstOf(first, fault)
@@ -159,8 +161,8 @@ func firstOf(first, second *Error) *Error {
 	return second
 }
 
-// note records one member of the message.
-func (e *envelope) note(m *Message, name []byte, value Span) {
+// note records one member of the message, unless it is not of JSON-RPC.
+func (e *envelope) note(m *Message, name []byte, value Span) (known bool) {
 	switch string(name) {
 	case "jsonrpc":
 		e.version = value
@@ -179,7 +181,21 @@ func (e *envelope) note(m *Message, name []byte, value Span) {
 		m.Result = value
 	case "error":
 		m.Error = value
+	default:
+		return false
 	}
+	return true
+}
+
+// isAlike reports whether a name would be that of a member of JSON-RPC if case
+// did not matter.
+func isAlike(name []byte) bool {
+	for _, own := range [...]string{"jsonrpc", "id", "method", "params", "result", "error"} {
+		if strings.EqualFold(string(name), own) {
+			return true
+		}
+	}
+	return false
 }
 
 // classify tells the kind of a message by its members. See the table at Scan.
@@ -196,6 +212,10 @@ func (e *envelope) classify(m *Message) *Error {
 	}
 	if e.badID.Exists() {
 		return not("id", e.badID, "it must be a string or a number")
+	}
+	if e.alike.Exists() {
+		name, _ := decoded(raw, e.alike, nil)
+		return not(cutName(string(name)), e.alike, "it differs from a member of JSON-RPC in its case only")
 	}
 	hasID := m.ID.Exists() && raw[m.ID.Start] != 'n'
 

@@ -51,9 +51,9 @@ func TestScanKinds(t *testing.T) {
 		{raw: `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}`, kind: wire.Failure, id: "1", errorMember: `{"code":-1,"message":"x"}`},
 		{raw: `{"jsonrpc":"2.0","id":null,"error":{}}`, kind: wire.Failure, id: "null", errorMember: "{}"},
 		{raw: `{"jsonrpc":"2.0","error":{}}`, kind: wire.Failure, errorMember: "{}"},
-		// What is not of JSON-RPC is ignored, other cases of its names included.
-		{raw: `{"Jsonrpc":1,"jsonrpc":"2.0","ID":{},"id":3,"Method":4,"method":"m","x":{"id":5}}`, kind: wire.Request, id: "3", method: "m"},
-		{raw: `{"jsonrpc":"2.0","id":3,"result":1,"Method":"m","":null}`, kind: wire.Response, id: "3", result: "1"},
+		// What is not of JSON-RPC is ignored.
+		{raw: `{"jsonrpc":"2.0","id":3,"method":"m","x":{"id":5,"ID":6},"methods":4}`, kind: wire.Request, id: "3", method: "m"},
+		{raw: `{"jsonrpc":"2.0","id":3,"result":1,"":null}`, kind: wire.Response, id: "3", result: "1"},
 	} {
 		m, err := wire.Scan([]byte(tc.raw), wire.Limits{UniqueKeys: true})
 		if err != nil {
@@ -82,6 +82,28 @@ func TestScanKinds(t *testing.T) {
 
 // TestScanNotMessage goes through the rows of the table at Scan and all that
 // it leaves out.
+// Names in another case are ignored, too, but not where every key has to be
+// what it is for everybody.
+func TestScanCase(t *testing.T) {
+	for _, tc := range []struct{ raw, name string }{
+		{`{"Jsonrpc":1,"jsonrpc":"2.0","id":3,"method":"m"}`, "Jsonrpc"},
+		{`{"jsonrpc":"2.0","id":3,"method":"m","ID":4}`, "ID"},
+		{`{"jsonrpc":"2.0","id":3,"method":"m","\u004dethod":"n"}`, "Method"},
+		{`{"jsonrpc":"2.0","id":3,"method":"m","PARAMS":{}}`, "PARAMS"},
+		{`{"jsonrpc":"2.0","id":3,"method":"m","param\u017f":{}}`, "paramſ"},
+		{`{"jsonrpc":"2.0","id":3,"result":1,"Error":{}}`, "Error"},
+	} {
+		m, err := wire.Scan([]byte(tc.raw), wire.Limits{})
+		if err != nil || string(m.ID.Of(m.Raw)) != "3" {
+			t.Errorf("%s: %v", tc.raw, err)
+		}
+		m, err = wire.Scan([]byte(tc.raw), wire.Limits{UniqueKeys: true})
+		if fault := reasonOf(t, err); fault.Reason != wire.NotMessage || fault.Name != tc.name || string(m.ID.Of(m.Raw)) != "3" {
+			t.Errorf("%s: %v, want NotMessage for %q", tc.raw, err, tc.name)
+		}
+	}
+}
+
 func TestScanNotMessage(t *testing.T) {
 	for _, tc := range []struct {
 		raw  string

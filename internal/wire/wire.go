@@ -75,7 +75,10 @@ type Limits struct {
 	MaxDepth int
 	// UniqueKeys refuses a key that occurs twice in any object of the input.
 	// Without it, Scan still refuses that in the message's own members and in
-	// those of params and result; Valid and Batch do not look.
+	// those of params and result; Valid and Batch do not look. With it, Scan also
+	// refuses a member of the message that differs from one of JSON-RPC's in its
+	// case only: many parsers take the one for the other, so that who reads the
+	// message next might find another method or other params in it.
 	UniqueKeys bool
 }
 

@@ -411,6 +411,45 @@ func TestUndoChangedSince(t *testing.T) {
 	}
 }
 
+// TestUndoMissingFile is a file that somebody has removed since: the backup is
+// the last of it.
+func TestUndoMissingFile(t *testing.T) {
+	cursor, _ := Lookup("cursor")
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	write(t, path, `{"mcpServers": {}}`)
+	if _, err := Install(cursor, path, program()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := Undo(cursor, path); err != nil || undone.Changed || len(backups(t, path)) != 1 {
+		t.Errorf("%+v, %v, %q", undone, err, backups(t, path))
+	}
+}
+
+// TestUndoNewFileThroughSymlink is a link that led nowhere, and does so again.
+func TestUndoNewFileThroughSymlink(t *testing.T) {
+	cursor, _ := Lookup("cursor")
+	dir := t.TempDir()
+	path, target := filepath.Join(dir, "mcp.json"), filepath.Join(dir, "target.json")
+	if err := os.Symlink(target, path); err != nil {
+		t.Skip(err)
+	}
+	if _, err := Install(cursor, path, program()); err != nil {
+		t.Fatal(err)
+	}
+	if undone, err := Undo(cursor, path); err != nil || !undone.Changed {
+		t.Errorf("%+v, %v", undone, err)
+	}
+	if _, err := os.Lstat(target); err == nil {
+		t.Error("the file is still there")
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Errorf("the link: %v", err)
+	}
+}
+
 func TestInstallNewFile(t *testing.T) {
 	cursor, _ := Lookup("cursor")
 	path := filepath.Join(t.TempDir(), ".cursor", "mcp.json")

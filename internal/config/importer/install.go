@@ -58,7 +58,8 @@ func Install(client Client, path string, c Connection) (Change, error) {
 // Undo takes back what the last Install has done to the client's file, and
 // removes its backup. A file that nobody has changed since is again what it
 // was, byte for byte, or gone; in another, which the client or the user has
-// gone on writing to, only Toolcrib's entry is again what it was. The error is
+// gone on writing to, only Toolcrib's entry is again what it was. If the file
+// is missing that was there before, nothing is changed. The error is
 // a [message.BackupMissing], or one of those of [Install].
 func Undo(client Client, path string) (Change, error) {
 	done := Change{Path: path}
@@ -77,6 +78,9 @@ func Undo(client Client, path string) (Change, error) {
 	if err != nil {
 		return done, err
 	}
+	if !file.Exists() && len(before) > 0 {
+		return done, nil // the backup is all that is left of it
+	}
 	now := file.Text()
 	next, err := takeBack(client.entry.block, now, before)
 	if err != nil {
@@ -85,7 +89,11 @@ func Undo(client Client, path string) (Change, error) {
 	switch {
 	case bytes.Equal(next, now):
 	case len(next) == 0: // there was no file
-		if err := os.Remove(path); err != nil {
+		target, err := filepath.EvalSymlinks(path) // a link was there before
+		if err == nil {
+			err = os.Remove(target)
+		}
+		if err != nil {
 			return done, unwritable(path, err)
 		}
 		done.Changed = true

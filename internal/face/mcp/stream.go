@@ -192,11 +192,13 @@ func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
 	if opens(m) {
 		return conversation{era: protocol.Legacy, opening: true}, nil
 	}
-	session := s.current()
-	if session == nil {
-		return conversation{era: protocol.Legacy}, hub.E(message.NotInitialized, nil)
+	if session := s.current(); session != nil {
+		return conversation{era: protocol.Legacy, caller: session.Caller()}, nil
 	}
-	return conversation{era: protocol.Legacy, caller: session.Caller()}, nil
+	if m.MethodName() == protocol.MethodPing { // alone may come before (2025-11-25, "Lifecycle", Initialization)
+		return conversation{era: protocol.Legacy, caller: &gateway.Caller{Principal: s.from, Era: protocol.Legacy}}, nil
+	}
+	return conversation{era: protocol.Legacy}, hub.E(message.NotInitialized, nil)
 }
 
 // answer sends the answer to a request that was begun. The client gets none to

@@ -97,12 +97,12 @@ func (d *Door) body(ctx huma.Context, next func(huma.Context)) {
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(time.Now().Add(d.bodyLimit)) // not every writer can
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
-	_ = ctl.SetReadDeadline(time.Time{})
 	if err != nil {
 		status, e := unread(err, d.bodyLimit)
 		refuse(ctx, status, e)
 		return
 	}
+	_ = ctl.SetReadDeadline(time.Time{})
 	next(&loaded{ctx, raw})
 }
 

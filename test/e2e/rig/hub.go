@@ -181,12 +181,12 @@ func (d Door) AwaitState(key, state string) {
 	})
 }
 
-// AwaitReady waits until every server is ready.
+// AwaitReady waits until every server is ready that is enabled.
 func (d Door) AwaitReady() {
 	d.tb.Helper()
 	Await(d.tb, "every server is ready", func() bool {
 		for _, s := range d.Health().Servers {
-			if s.State != "ready" {
+			if s.State != "ready" && s.State != "disabled" {
 				return false
 			}
 		}
