@@ -41,7 +41,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 		err = f.Sync()
 	}
 	if err := errors.Join(err, f.Close()); err != nil {
-		return err
+		return about(path, err)
 	}
 	if err := os.Rename(f.Name(), path); err != nil {
 		return about(path, err)

@@ -71,8 +71,12 @@ func identify(s hub.Server) string {
 	field(s.Args...)
 	field(slices.Sorted(maps.Keys(s.Env))...)
 	field(s.Dir)
-	field(s.EnvFile)
 	field(s.URL)
+	// What came later counts only where it is used: else the lists of all servers
+	// would be lost with an upgrade.
+	if s.EnvFile != "" {
+		field("envFile", s.EnvFile)
+	}
 	if s.Simulated {
 		field("simulated")
 	}

@@ -57,3 +57,20 @@ func FuzzIndex(f *testing.F) {
 		}
 	})
 }
+
+// Lists that another version of the program has saved count as well: what a
+// definition is known by stays the same.
+func TestIdentityIsForGood(t *testing.T) {
+	for want, s := range map[string]hub.Server{
+		"sha256:e080c534afb1327e08f0ff420afa80fcfdd3bd9259aa84b72f60e8fd80d6b584": {
+			Kind: hub.KindStdio, Command: "npx", Args: []string{"-y", "server"}, Env: map[string]string{"B": "1", "A": "2"}, Dir: "/srv",
+		},
+		"sha256:c653b645a6491661e02ab695760ad42b082b9dd7ce0151f195326d7396e6d7dd": {
+			Kind: hub.KindHTTP, URL: "https://example.com/mcp",
+		},
+	} {
+		if got := identify(s); got != want {
+			t.Errorf("%s: got %s, want %s", s.Kind, got, want)
+		}
+	}
+}

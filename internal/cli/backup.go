@@ -63,6 +63,9 @@ func archive(ctx context.Context, w io.Writer, dir, config string) (count int, e
 	tape := tar.NewWriter(zip)
 	defer func() { err = errors.Join(err, tape.Close(), zip.Close()) }()
 	if exists(config) {
+		if err := tape.WriteHeader(directory("config")); err != nil {
+			return count, err
+		}
 		if err := add(tape, config, path.Join("config", filepath.Base(config))); err != nil {
 			return count, err
 		}
@@ -84,6 +87,9 @@ func archive(ctx context.Context, w io.Writer, dir, config string) (count int, e
 		if err != nil {
 			return err
 		}
+		if entry.IsDir() {
+			return tape.WriteHeader(directory(path.Join("data", filepath.ToSlash(rel))))
+		}
 		if !entry.Type().IsRegular() || madeAnew(dir, name) {
 			return nil
 		}
@@ -97,6 +103,12 @@ func archive(ctx context.Context, w io.Writer, dir, config string) (count int, e
 		return nil
 	})
 	return count, err
+}
+
+// directory is a directory in the archive, which is for its owner only when it
+// is unpacked: a hub takes no other.
+func directory(name string) *tar.Header {
+	return &tar.Header{Name: name + "/", Mode: 0o700, Typeflag: tar.TypeDir, ModTime: time.Now()}
 }
 
 // madeAnew reports whether a hub makes the file of the data directory itself

@@ -45,7 +45,6 @@ func TestCommandLines(t *testing.T) {
 		{"serve --tls-cert x", 2, "--tls-key"},
 		{"import", 2, "--from"},
 		{"server add k http://h --env SECRET", 2, "NAME=VALUE"},
-		{"server add k ftp://SECRET", 2, "http://"},
 		{"server add k http://SECRET more", 2, "stands alone"},
 		{"server add k http://h --api-key=", 2, "--api-key is empty"},
 		{"call t a", 2, "number 1"},

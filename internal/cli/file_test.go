@@ -51,6 +51,7 @@ func TestBackup(t *testing.T) {
 	}
 	got := unpack(t, file)
 	want := map[string]string{
+		"config/": "", "data/": "", "data/keys/": "",
 		"config/my.json": "{}", "data/admin.token": "what is in admin.token", "data/keys/age.key": "what is in keys/age.key",
 		"data/secrets.json": "what is in secrets.json", "data/calls.jsonl": "what is in calls.jsonl",
 	}
@@ -108,6 +109,13 @@ func unpack(t *testing.T, file string) map[string]string {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if h.Typeflag == tar.TypeDir {
+			if h.Mode != 0o700 {
+				t.Errorf("%s: mode %o", h.Name, h.Mode)
+			}
+			all[h.Name] = ""
+			continue
 		}
 		text, err := io.ReadAll(tape)
 		if err != nil {

@@ -65,8 +65,8 @@ func (c *serverAdd) definition(stdin io.Reader) (definition, error) {
 	switch target := c.Target[0]; {
 	case isURL(target) && len(c.Target) == 1:
 		d.URL = target
-	case strings.Contains(target, "://"):
-		return d, misuse("server add", "a URL stands alone, and begins with http://, https://, ws:// or wss://")
+	case isURL(target):
+		return d, misuse("server add", "a URL stands alone")
 	default:
 		d.Command, d.Args = target, c.Target[1:]
 	}

@@ -80,8 +80,6 @@ func TestScanKinds(t *testing.T) {
 	}
 }
 
-// TestScanNotMessage goes through the rows of the table at Scan and all that
-// it leaves out.
 // Names in another case are ignored, too, but not where every key has to be
 // what it is for everybody.
 func TestScanCase(t *testing.T) {
@@ -104,6 +102,8 @@ func TestScanCase(t *testing.T) {
 	}
 }
 
+// TestScanNotMessage goes through the rows of the table at Scan and all that
+// it leaves out.
 func TestScanNotMessage(t *testing.T) {
 	for _, tc := range []struct {
 		raw  string
