@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Write makes what write writes the content of the file at path, with the
@@ -17,7 +18,7 @@ import (
 // stands in a file of its own beside it, whose name begins with a dot and which
 // only its owner can read. A symbolic link at path is replaced, not followed.
 //
-// The error is write's or the file system's, about path. With an error nothing has changed
+// The error is write's or, about path, the file system's. With an error nothing has changed
 // and nothing is left, save for what a killed process leaves.
 func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err error) {
 	dir, name := filepath.Split(path)
@@ -58,16 +59,21 @@ func WriteBytes(path string, content []byte) error {
 	})
 }
 
-// about is err with the path that the caller knows, in place of one that was
-// made up.
+// about is an error of the file that is being written, told of the path that
+// the caller knows. Errors of other files, which write may come upon, stay.
 func about(path string, err error) error {
-	if p, ok := errors.AsType[*fs.PathError](err); ok {
+	if p, ok := errors.AsType[*fs.PathError](err); ok && isPart(path, p.Path) {
 		return &fs.PathError{Op: "write", Path: path, Err: p.Err}
 	}
 	if l, ok := errors.AsType[*os.LinkError](err); ok {
 		return &fs.PathError{Op: "replace", Path: path, Err: l.Err}
 	}
 	return err
+}
+
+// isPart reports whether a name is that of the file beside path.
+func isPart(path, name string) bool {
+	return filepath.Dir(name) == filepath.Dir(path) && strings.HasPrefix(filepath.Base(name), "."+filepath.Base(path)+".")
 }
 
 // syncDir makes a renaming outlast a loss of power. The new content is in

@@ -61,6 +61,10 @@ func TestFailure(t *testing.T) {
 		t.Error("a directory was replaced")
 	}
 	only(t, dir, "directory", "file")
+	other := &fs.PathError{Op: "open", Path: "other", Err: fs.ErrPermission}
+	if err := atomicfile.Write(path, 0o600, func(io.Writer) error { return other }); !errors.Is(err, other) {
+		t.Errorf("the error of another file became %v", err)
+	}
 	missing := filepath.Join(dir, "none", "file")
 	err = atomicfile.WriteBytes(missing, nil)
 	if p, ok := errors.AsType[*fs.PathError](err); !ok || p.Path != missing || !errors.Is(err, fs.ErrNotExist) {

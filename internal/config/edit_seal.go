@@ -97,8 +97,11 @@ func Sealed(text []byte, key string) []string {
 			continue
 		}
 		for _, p := range secret.Placeholders(textOf(v)) {
-			if p.Kind == secret.Stored {
+			switch p.Kind {
+			case secret.Stored:
 				names = append(names, p.Name)
+			case secret.Input:
+				names = append(names, secret.InputName(p.Name))
 			}
 		}
 	}

@@ -90,6 +90,9 @@ func (f *filling) stdio(s *hub.Server) {
 		f.unfit(s.Command, `"command" is empty`)
 	}
 	s.Command = command
+	for _, span := range commandLine(command) { // people write the arguments there, too
+		f.hide(command[span.from:span.to])
+	}
 	s.Args = slices.Clone(s.Args)
 	before := ""
 	for i, arg := range s.Args {

@@ -62,6 +62,12 @@ func TestResolve(t *testing.T) {
 			[]string{"sk-secret", "abcdef", "tok-from-file", "long enough"},
 			[]string{"short", "plain-argument", "-y", dir},
 		},
+		"command line": {
+			`{"command":"npx -y tool --api-key planted-key"}`,
+			func(*hub.Server) {},
+			[]string{"planted-key"},
+			[]string{"npx", "tool"},
+		},
 		"env file": {
 			`{"command":"x","envFile":"${workspaceFolder}/.env","env":{"BOTH":"this one"}}`,
 			func(s *hub.Server) {

@@ -151,8 +151,11 @@ func (r *Resolver) sealed(name string) (value, reason string) {
 	return value, ""
 }
 
+// InputName is the name under which the store has the value of an input.
+func InputName(id string) string { return "input." + id }
+
 func (r *Resolver) input(id string) (value, reason string) {
-	name := "input." + id
+	name := InputName(id)
 	if r.store != nil && ValidName(name) {
 		value, err := r.store.Get(name)
 		switch {
