@@ -152,10 +152,11 @@ func (p *printer) outcome(o string) string {
 }
 
 type tokenCommands struct {
-	Show tokenShow `cmd:"" help:"Print where the administrator's token is." default:"withargs"`
+	Show tokenShow `cmd:"" help:"Print where the administrator's token is, or the callers'." default:"withargs"`
 }
 
 type tokenShow struct {
+	Caller bool `help:"The callers' token, which lets others look around and call tools."`
 	Reveal bool `help:"Print the token itself."`
 }
 
@@ -167,6 +168,9 @@ func (c *tokenShow) Run(ctx context.Context, s *session) error {
 		return err
 	}
 	file := datadir.Layout(path).AdminToken()
+	if c.Caller {
+		file = datadir.Layout(path).CallerToken()
+	}
 	token, err := auth.ReadToken(file)
 	if err != nil && s.URL == "" && !exists(file) {
 		if err := s.with(ctx, func(*link) error { return nil }); err != nil {

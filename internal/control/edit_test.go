@@ -32,7 +32,7 @@ func TestServerFromBeginningToEnd(t *testing.T) {
 	if err := s.Change("time", []byte(`{"command":"uvx","args":["mcp-server-time","--utc"]}`)); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetEnabled("time", false); err != nil {
+	if err := s.SetEnabled(t.Context(), "time", false); err != nil {
 		t.Fatal(err)
 	}
 	v, err := s.Server("time")
@@ -43,7 +43,7 @@ func TestServerFromBeginningToEnd(t *testing.T) {
 	if want := `{"command":"uvx","args":["mcp-server-time","--utc"],"enabled":false}`; err != nil || string(entry) != want {
 		t.Errorf("the entry is %s, %v, want %s", entry, err, want)
 	}
-	if err := s.SetEnabled("time", true); err != nil {
+	if err := s.SetEnabled(t.Context(), "time", true); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Remove("time"); err != nil {
@@ -53,7 +53,7 @@ func TestServerFromBeginningToEnd(t *testing.T) {
 		t.Errorf("the fleet has %q", got)
 	}
 	for _, err := range []error{
-		s.Remove("time"), s.SetEnabled("time", true), s.Change("time", []byte(`{"command":"x"}`)), s.Start(t.Context(), "time"),
+		s.Remove("time"), s.SetEnabled(t.Context(), "time", true), s.Change("time", []byte(`{"command":"x"}`)), s.Start(t.Context(), "time"),
 		func() error { _, err := s.Server("time"); return err }(),
 		func() error { _, _, err := s.Entry("time"); return err }(),
 		func() error { _, _, err := s.Log("time", 0); return err }(),
@@ -79,7 +79,7 @@ func TestHandEditsAreKept(t *testing.T) {
 func TestNothingToChange(t *testing.T) {
 	s := open(t, `{"mcpServers":{"a":{"command":"a","disabled":false}}}`)
 	before := s.text()
-	if err := s.SetEnabled("a", true); err != nil {
+	if err := s.SetEnabled(t.Context(), "a", true); err != nil {
 		t.Fatal(err)
 	}
 	s.wantText(before)
@@ -88,7 +88,7 @@ func TestNothingToChange(t *testing.T) {
 	}
 	s.wantText(before)
 	s.write(`{"mcpServers":{"a":{"command":"a","disabled":true}}}`)
-	if err := s.SetEnabled("a", false); err != nil {
+	if err := s.SetEnabled(t.Context(), "a", false); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.Server("a"); err != nil || v.Definition.Enabled {
@@ -130,7 +130,7 @@ func TestBuiltins(t *testing.T) {
 	if entry, etag, err := s.Entry("calculator"); err != nil || string(entry) != "{}" || etag == "" {
 		t.Errorf("the entry is %s, %q, %v", entry, etag, err)
 	}
-	if err := s.SetEnabled("calculator", false); err != nil {
+	if err := s.SetEnabled(t.Context(), "calculator", false); err != nil {
 		t.Fatal(err)
 	}
 	if v, err := s.Server("calculator"); err != nil || v.Definition.Enabled || !v.Defined {
@@ -182,7 +182,7 @@ func TestBrokenFile(t *testing.T) {
 		"add":    func() error { _, err := s.Add("b", []byte(`{"command":"b"}`)); return err },
 		"change": func() error { return s.Change("a", []byte(`{"command":"b"}`)) },
 		"remove": func() error { return s.Remove("a") },
-		"enable": func() error { return s.SetEnabled("a", false) },
+		"enable": func() error { return s.SetEnabled(t.Context(), "a", false) },
 		"put":    func() error { _, err := s.Put([]byte(`{}`), s.ETag()); return err },
 		"import": func() error {
 			_, err := s.Import([]byte(`{"mcpServers":{"c":{"command":"c"}}}`), control.ImportOptions{})

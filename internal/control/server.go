@@ -145,9 +145,10 @@ func (c *Control) Remove(key string) error {
 	})
 }
 
-// SetEnabled switches a server on or off in the file.
-func (c *Control) SetEnabled(key string, enabled bool) error {
-	return c.edit(func(d *draft) error {
+// SetEnabled switches a server on or off in the file, and waits, within ctx,
+// until one that is switched off has ended.
+func (c *Control) SetEnabled(ctx context.Context, key string, enabled bool) error {
+	err := c.edit(func(d *draft) error {
 		s, ok := find(d.Config, key)
 		switch {
 		case !ok:
@@ -159,6 +160,10 @@ func (c *Control) SetEnabled(key string, enabled bool) error {
 		d.text, err = config.SetMember(d.text, key, "enabled", fmt.Append(nil, enabled))
 		return err
 	})
+	if err != nil || enabled {
+		return err
+	}
+	return c.opt.Fleet.Settle(ctx, key)
 }
 
 // Entry is what the file says about a server, its secrets masked, and the

@@ -128,7 +128,17 @@ func TestApplyStartsAndStops(t *testing.T) {
 		if _, err := f.Conn(t.Context(), "unknown"); !hub.IsCode(err, message.ServerUnknown) {
 			t.Errorf("a call of a removed server got %v", err)
 		}
-		<-conn.Done()
+		if err := f.Settle(t.Context(), "a"); err != nil {
+			t.Errorf("waiting for its end: %v", err)
+		}
+		select {
+		case <-conn.Done():
+		default:
+			t.Error("the server has not ended")
+		}
+		if err := f.Settle(t.Context(), "unknown"); !hub.IsCode(err, message.ServerUnknown) {
+			t.Errorf("waiting for a removed server's end: %v", err)
+		}
 		check(map[string]hub.State{"a": hub.StateDisabled, "lazy": hub.StateReady, "off": hub.StateReady})
 		if _, _, ok := f.Log("unknown", 0); ok {
 			t.Error("a removed server has a log")

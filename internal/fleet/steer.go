@@ -59,6 +59,29 @@ func (f *Fleet) Refresh(ctx context.Context, key string) error {
 	return s.refresh(ctx)
 }
 
+// Settle waits until a server that is being ended has ended, whatever comes
+// after that; for all others it returns at once. After [Fleet.Apply] it tells
+// when what was asked for has come about.
+func (f *Fleet) Settle(ctx context.Context, key string) error {
+	s, err := f.find(key)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	for s.state == hub.StateStopping {
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return s.tooLate(ctx, nil, "it has not ended in time, and is still being stopped.")
+		}
+		s.mu.Lock()
+	}
+	s.mu.Unlock()
+	return nil
+}
+
 // itself is what an operator is told of why a server is not ready.
 func itself(reason *hub.Error) *hub.Error { return reason }
 

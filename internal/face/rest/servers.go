@@ -129,8 +129,8 @@ func (d *Door) actions() {
 		errors          []int
 		do              func(ctx context.Context, key string) error
 	}{
-		{api.ActionEnable, "Enable a server in the configuration file", edit, func(_ context.Context, key string) error { return c.SetEnabled(key, true) }},
-		{api.ActionDisable, "Disable a server in the configuration file", edit, func(_ context.Context, key string) error { return c.SetEnabled(key, false) }},
+		{api.ActionEnable, "Enable a server in the configuration file", edit, func(ctx context.Context, key string) error { return c.SetEnabled(ctx, key, true) }},
+		{api.ActionDisable, "Disable a server in the configuration file", edit, func(ctx context.Context, key string) error { return c.SetEnabled(ctx, key, false) }},
 		{api.ActionStart, "Start a server now, and wait until it is ready or known not to be", act, c.Start},
 		{api.ActionStop, "Stop a server, until it is started or the hub starts again", act, c.Stop},
 		{api.ActionRestart, "Stop and start a server", act, c.Restart},
