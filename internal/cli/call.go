@@ -29,7 +29,7 @@ func (c *call) Run(ctx context.Context, s *session) error {
 	}
 	return s.with(ctx, func(h *link) error {
 		if c.Timeout > 0 {
-			limit := hub.E(message.Timeout, nil, "server", c.Name, "limit", c.Timeout.String())
+			limit := hub.E(message.CallTimeout, nil, "tool", message.Quote(c.Name), "limit", c.Timeout.String())
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout, limit)
 			defer cancel()

@@ -98,7 +98,7 @@ func (c *importFile) agreed(ctx context.Context, s *session, plan api.ImportResu
 // plan prints what an import would do.
 func (s *session) plan(path string, plan api.ImportResult) {
 	p, say := s.out, s.out.say
-	p.line("%s (%s)", path, plan.Form)
+	p.line("%s", path)
 	var rows []row
 	for _, group := range []struct {
 		text string

@@ -92,7 +92,7 @@ func (s *session) act(ctx context.Context, action string, c chosen, fits func(ap
 		case failed == nil:
 			s.out.line("%s", s.out.say("There is no server for which that makes sense.", "没有适用的服务器。"))
 		}
-		if h.own && (action == api.ActionStart || action == api.ActionStop || action == api.ActionRestart) {
+		if failed == nil && h.own && (action == api.ActionStart || action == api.ActionStop || action == api.ActionRestart) {
 			s.out.line("%s", s.out.say(
 				"No hub is running, so this held for the length of the command only. Start one with: toolcrib serve",
 				"没有运行中的 Toolcrib，上述操作仅在此命令期间有效。启动：toolcrib serve"))

@@ -16,6 +16,7 @@ const (
 	TestFailed        Code = "test_failed"
 	QuestionDeclined  Code = "question_declined"
 	SecretMissing     Code = "secret_missing"
+	CallTimeout       Code = "call_timeout"
 )
 
 var clientTexts = texts{
@@ -74,5 +75,9 @@ var clientTexts = texts{
 	SecretMissing: {
 		Text{"No value was given.", "Type it when asked, or pipe it in: toolcrib secret set NAME < FILE"},
 		Text{"没有给出值。", "请在提示时输入，或用管道传入：toolcrib secret set NAME < FILE"},
+	},
+	CallTimeout: {
+		Text{`The tool "{tool}" has not answered within {limit}; whether the call took effect is not known.`, "Give it more time with --timeout."},
+		Text{"工具“{tool}”在 {limit} 内没有应答；无法确定调用是否已生效。", "可用 --timeout 给它更多时间。"},
 	},
 }

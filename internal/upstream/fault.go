@@ -196,17 +196,6 @@ func (c *Conn) where() string {
 	return u.Scheme + "://" + u.Host // hosted servers have keys in their paths
 }
 
-// stderrTail is the last line of a process's standard error, to stand at the
-// end of a text.
-func stderrTail(s string) string {
-	lines := strings.Split(strings.TrimSpace(s), "\n")
-	last := strings.TrimSpace(lines[len(lines)-1])
-	if last == "" {
-		return ""
-	}
-	return " Its last words: " + message.Quote(last)
-}
-
 func cancelReason(ctx context.Context) string {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || hub.IsCode(context.Cause(ctx), message.Timeout) {
 		return "timeout"
