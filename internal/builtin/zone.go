@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	_ "time/tzdata" // for machines without the zone files
+
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // zoneNames has the names of the IANA time zone database, one a line: those of
@@ -110,7 +112,7 @@ func nearZones(name string) []string {
 		zone = strings.TrimSpace(zone)
 		known := strings.ToLower(zone)
 		knownCity := known[strings.LastIndexByte(known, '/')+1:]
-		score := min(distance(wanted, known), distance(city, knownCity)+1)
+		score := min(message.Distance(wanted, known), message.Distance(city, knownCity)+1)
 		if city == knownCity {
 			score = 0
 		}
@@ -166,26 +168,4 @@ func commonZones(name string) []string {
 		return []string{"Australia/Sydney"}
 	}
 	return nil
-}
-
-// distance is how many bytes must be put in, taken out or changed to make b of
-// a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/message"
+)
 
 // nearest is the known name that the writer of name probably meant, or empty.
 func nearest(name string, known []string) string {
@@ -18,7 +22,7 @@ func nearest(name string, known []string) string {
 	best, least := "", 3
 	for _, k := range known {
 		// Within a short name two changes make any other.
-		if n := distance(strings.ToLower(name), strings.ToLower(k)); n < least && n*3 <= len(k) {
+		if n := message.Distance(strings.ToLower(name), strings.ToLower(k)); n < least && n*3 <= len(k) {
 			best, least = k, n
 		}
 	}
@@ -43,26 +47,4 @@ func alias(name string) string {
 		return "denyTools"
 	}
 	return ""
-}
-
-// distance is how many bytes must be put in, taken out or changed to make b of
-// a (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

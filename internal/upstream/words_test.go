@@ -33,7 +33,7 @@ Node.js v20.20.2
 npm error 404 Not Found - GET nosuch - Not found
 npm error 404
 npm error 404  The requested resource could not be found or you do not have permission to access it.
-npm error A complete log of this run can be found in: /root/.npm/_logs/debug-0.log
+npm error A complete log of this run can be found in: /home/me/.npm/_logs/debug-0.log
 `: "npm error 404 Not Found - GET nosuch - Not found",
 
 		`Traceback (most recent call last):
