@@ -141,6 +141,7 @@ func proofs() map[codes.Code]string {
 		codes.FileUnwritable:    "test/e2e.TestCommandReasons",
 		codes.ArgumentInvalid:   "test/e2e.TestCommandReasons",
 		codes.ArgumentType:      "test/e2e.TestCommandReasons",
+		codes.CallTimeout:       "test/e2e.TestCommandReasons",
 		codes.TestFailed:        "test/e2e.TestCommandReasons",
 		codes.QuestionDeclined:  "internal/cli.TestTraceWithoutAPerson",
 		codes.SecretMissing:     "test/e2e.TestCommandReasons",
@@ -235,6 +236,7 @@ func TestCommandReasons(t *testing.T) {
 	dir := t.TempDir()
 	file := write(t, `{"mcpServers": {"x": {"command": "true"}}}`, dir, "file.json")
 	nowhere := filepath.Join(dir, "nowhere")
+	slow := rig.WriteConfig(t, rig.Stdio("fault", rig.FaultServer(t)))
 	busy := rig.StartHub(t)
 	held, err := datadir.Open(filepath.Join(dir, "held"))
 	if err != nil {
@@ -271,6 +273,7 @@ func TestCommandReasons(t *testing.T) {
 		{codes.ServerUnknown, 1, "server show none"},
 		{codes.ServerBuiltin, 1, "server remove calculator"},
 		{codes.ToolUnknown, 1, "call none"},
+		{codes.CallTimeout, 1, "call fault__sleep ms=60000 --timeout 2s --config " + slow},
 		{codes.ConfigUnreadable, 1, "config check " + nowhere},
 		{codes.CAUnusable, 1, "serve --listen none --ca-cert " + nowhere},
 		{codes.ProxyInvalid, 1, "serve --listen none --proxy nonsense"},

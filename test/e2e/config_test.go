@@ -160,7 +160,7 @@ func TestConfigurationInForce(t *testing.T) {
 
 // problemOf is the document of an error, empty if it has none.
 func problemOf(err error) api.Problem {
-	if e, ok := err.(*apiclient.Error); ok { //nolint:errorlint // the client wraps none
+	if e, ok := err.(*apiclient.Error); ok {
 		return e.Problem
 	}
 	return api.Problem{}

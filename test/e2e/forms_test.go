@@ -52,14 +52,17 @@ type remote struct {
 }
 
 // startRemote starts one whose /mcp is a server with the tools, which answer
-// with their own names; "slow" answers when its call is cancelled.
+// with their own names; "slow" only when its call is cancelled, or the test over.
 func startRemote(t *testing.T, tools ...string) *remote {
 	t.Helper()
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)
 	for _, name := range tools {
 		mcp.AddTool(server, &mcp.Tool{Name: name}, func(ctx context.Context, _ *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
 			if name == "slow" {
-				<-ctx.Done()
+				select {
+				case <-ctx.Done():
+				case <-t.Context().Done():
+				}
 			}
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: name}}}, nil, nil
 		})
