@@ -37,10 +37,12 @@ func (serverList) Run(ctx context.Context, s *session) error {
 			return s.out.json(list)
 		}
 		s.servers(list.Servers)
-		if st, err := h.Status(ctx); err == nil {
-			s.configProblems(st.Config)
+		st, err := h.Status(ctx)
+		if err != nil {
+			return err
 		}
-		if !slices.ContainsFunc(list.Servers, func(v api.Server) bool { return v.Defined }) {
+		s.configProblems(st.Config)
+		if len(st.Config.Problems) == 0 && !slices.ContainsFunc(list.Servers, func(v api.Server) bool { return v.Defined }) {
 			s.out.line("")
 			s.firstSteps()
 		}

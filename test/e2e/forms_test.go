@@ -144,6 +144,10 @@ func TestLumiFile(t *testing.T) {
 	})
 	check(t, "the tools", toolsOf(t, hub, "weather_service", "file_operations"),
 		[]string{"weather_service__get_forecast", "weather_service__get_weather"})
+	// In the order of their priorities.
+	if got := toolsOf(t, hub, "device", "weather_service"); len(got) != 7 || !strings.HasPrefix(got[4], "device__") {
+		t.Errorf("the tools of both are %q", got)
+	}
 	check(t, "the remote server was asked", web.asked(), []string{"localhost:3001/mcp Bearer your-api-key"})
 	c := connect(t, hub.MCP(), modernRevision)
 	if got := c.text("weather_service__get_weather", nil); got != "get_weather" {
