@@ -24,14 +24,14 @@ func TestLog(t *testing.T) {
 			return d.dial(ctx, opt)
 		}
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
+		synctest.Wait() // it is away, for five seconds
 		_, more, _ := f.Log("s", 0)
-		synctest.Wait()
+		time.Sleep(time.Minute)
 		select {
 		case <-more:
 		default:
 			t.Error("nobody was woken")
 		}
-		time.Sleep(time.Minute)
 		if err := f.Stop(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,8 @@
 package upstream_test
 
 import (
+	"bufio"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -109,12 +109,14 @@ func TestResolve(t *testing.T) {
 		if key != "resolved" {
 			t.Errorf("served as %q", key)
 		}
-		go func() {
-			_, _ = fmt.Fprintln(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"bad key the-secret"}}`)
-			_, _ = fmt.Fprintln(w, `{"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"bad key the-secret"}}`)
-		}()
-		_, _ = io.Copy(io.Discard, r)
-		return w.Close()
+		p := &peer{t: t, in: bufio.NewScanner(r), out: w}
+		for {
+			n, more := p.next()
+			if !more {
+				return w.Close()
+			}
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"bad key the-secret"}}`, n.ID)
+		}
 	}
 	_, err := upstream.Dial(t.Context(), opt)
 	if e := hub.AsError(err); e.Code != message.ServerRefused || strings.Contains(e.Error(), "the-secret") || !strings.Contains(e.Error(), "bad key ***") {

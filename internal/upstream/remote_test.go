@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/x509"
 	"encoding/json"
@@ -172,10 +173,9 @@ func TestInfo(t *testing.T) {
 	}
 	opt := options(hub.Server{Key: "s", Kind: hub.KindBuiltin, Env: map[string]string{"K": "the-secret"}})
 	opt.Serve = func(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
-		p := &peer{t: t, out: w}
-		go func() {
-			p.send(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"the-secret\n%s","version":"2"}}}`, strings.Repeat("x", 1000))
-		}()
+		p := &peer{t: t, in: bufio.NewScanner(r), out: w}
+		hello, _ := p.next()
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"the-secret\n%s","version":"2"}}}`, hello.ID, strings.Repeat("x", 1000))
 		_, _ = io.Copy(io.Discard, r)
 		return w.Close()
 	}
