@@ -18,9 +18,7 @@ func (a *App) linger(ctx context.Context) error {
 		open, changed := a.mcp.Attached()
 		var alone <-chan time.Time
 		if open == 0 {
-			timer := time.NewTimer(wait)
-			defer timer.Stop() // a handful over the life of a hub
-			alone = timer.C
+			alone = time.After(wait)
 		} else {
 			wait = lingerLast
 		}

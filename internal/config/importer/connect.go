@@ -85,13 +85,3 @@ func saysSame(entry, ours []byte) bool {
 	}
 	return kind == want["type"] && is["disabled"] != true && is["enabled"] != false
 }
-
-// Disconnect returns the text of the client's file without Toolcrib, and
-// whether it was in it. All else stays byte for byte. The errors are those of
-// [Connect].
-func Disconnect(client Client, text []byte) (rest []byte, found bool, err error) {
-	if client.entry == nil {
-		return nil, false, notConnectable(client)
-	}
-	return config.RemoveServerIn(text, client.entry.block, EntryName)
-}
