@@ -47,6 +47,13 @@ type Status struct {
 	Ready    int          `json:"ready" doc:"Servers that are connected"`
 	Tools    int          `json:"tools" doc:"Tools that are offered"`
 	Sessions int          `json:"sessions" doc:"Open MCP sessions of callers"`
+	Phases   []Phase      `json:"phases" doc:"Of the start, in their order"`
+}
+
+// Phase is one step of the hub's start.
+type Phase struct {
+	Name     string  `json:"name" example:"configuration"`
+	Duration float64 `json:"durationMs"`
 }
 
 // ConfigStatus tells about the configuration file.
@@ -64,13 +71,23 @@ type Server struct {
 	Key       string     `json:"key"`
 	Name      string     `json:"name" doc:"For people"`
 	Kind      string     `json:"kind" enum:"builtin,stdio,http,sse,ws"`
-	State     string     `json:"state" enum:"disabled,idle,starting,ready,reconnecting,failed,stopping,stopped"`
+	State     string     `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
+	Event     string     `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
 	Since     time.Time  `json:"since" doc:"When it came into this state"`
 	Code      string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
 	Reason    string     `json:"reason,omitempty" doc:"Why it is not ready"`
 	Remedy    string     `json:"remedy,omitempty" doc:"What to do about it"`
 	Retry     *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
-	PID       int        `json:"pid,omitempty" doc:"Of its process"`
+	PID       int        `json:"pid,omitempty" doc:"Of the first of its processes"`
+	PIDs      []int      `json:"pids,omitempty" doc:"Of all processes that were started for it, without those that they started"`
+	Instances int        `json:"instances" doc:"Connections that are up"`
+	Calls     int        `json:"calls" doc:"Under way on it"`
+	Leases    []Lease    `json:"leases,omitempty" doc:"That keep it running"`
+	Starts    int        `json:"starts" doc:"Attempts to connect since the hub started"`
+	Losses    int        `json:"losses" doc:"Connections that ended by themselves since the hub started"`
+	Misses    int        `json:"misses,omitempty" doc:"Health checks in a row without an answer"`
+	Breaker   string     `json:"breaker" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while, as the last ones failed"`
+	Changed   []string   `json:"changedTools,omitempty" doc:"Of a pinned server: tools to be accepted"`
 	Tools     int        `json:"tools" doc:"Tools that are offered"`
 	Hidden    int        `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
 	Junk      int64      `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
@@ -79,6 +96,9 @@ type Server struct {
 	Info      string     `json:"info,omitempty" doc:"What it calls itself"`
 	Enabled   bool       `json:"enabled"`
 	AutoStart bool       `json:"autoStart"`
+	Preload   bool       `json:"preload"`
+	IdleStop  string     `json:"idleStop,omitempty" doc:"It ends after so long without a call or a lease" example:"5m0s"`
+	Pinned    bool       `json:"pinned"`
 	Priority  int        `json:"priority"`
 	Timeout   string     `json:"timeout" doc:"Of one call" example:"30s"`
 	Command   string     `json:"command,omitempty" doc:"What may be a secret is masked"`
@@ -134,6 +154,7 @@ type LogLine struct {
 	Seq    uint64    `json:"seq"`
 	Time   time.Time `json:"time"`
 	Source string    `json:"source" enum:"stderr,junk,server,hub"`
+	Level  string    `json:"level" enum:"debug,info,warning,error"`
 	Text   string    `json:"text"`
 }
 

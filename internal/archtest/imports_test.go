@@ -12,11 +12,15 @@ import (
 // are open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal config")
+	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal config toolindex stats")
 	return map[string][]string{
 		"atomicfile":      nil,
 		"wire":            nil,
-		"proc":            nil,
+		"proc":            list("sandbox"),
+		"sandbox":         nil,
+		"npx":             nil,
+		"stats":           list("bus hub"),
+		"toolindex":       list("catalog hub wire"),
 		"secret":          nil,
 		"message":         nil,
 		"datadir":         nil,
@@ -25,7 +29,7 @@ func mayImport() map[string][]string {
 		"apiclient":       list("api hub"),
 		"journal":         list("api bus hub"),
 		"bridge":          list("transport protocol wire hub"),
-		"telemetry":       nil,
+		"telemetry":       list("hub stats"),
 		"protocol":        list("wire"),
 		"hub":             nil,
 		"transport":       list("wire protocol proc"),
@@ -37,21 +41,21 @@ func mayImport() map[string][]string {
 		"builtin":         list("hub"),
 		"httpd":           list("auth hub"),
 		"oauth":           list("secret"),
-		"upstream":        list("transport protocol wire proc hub oauth secret"),
-		"fleet":           list("upstream transport hub bus wire protocol"),
+		"upstream":        list("transport protocol wire proc npx hub oauth secret"),
+		"fleet":           list("upstream transport proc hub bus wire protocol"),
 		"catalog":         list("hub protocol bus wire"),
 		"auth":            list("store bus hub secret"),
 		"approval":        list("store bus hub secret"),
 		"audit":           list("store bus hub secret"),
 		"call":            list("catalog fleet upstream transport policy approval audit protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
-		"control":         list("config config/importer secret fleet catalog upstream hub"),
+		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),
 		"face/mcp":        face,
 		"face/rest":       face,
 		"face/xiaozhi":    face,
 		"face/device":     face,
 		"face/web":        face,
-		"cli":             list("app api apiclient auth bridge config config/importer datadir hub transport wire"),
+		"cli":             list("app api apiclient auth bridge config config/importer datadir hub sandbox transport wire"),
 		"app":             {"*"},
 	}
 }

@@ -54,6 +54,15 @@ type CallEnded struct {
 	Call CallRecord
 }
 
+// ToolsDrifted says that a server which is pinned describes tools otherwise
+// than they were accepted; there is more to accept than before, or nothing any
+// more.
+type ToolsDrifted struct {
+	Server string
+	Tools  []string // the server's own names
+}
+
+func (ToolsDrifted) event()  {}
 func (ToolsChanged) event()  {}
 func (ServerChanged) event() {}
 func (CallEnded) event()     {}

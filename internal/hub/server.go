@@ -44,17 +44,76 @@ type Server struct {
 	URL     string
 	Headers map[string]string
 
-	Enabled       bool
-	AutoStart     bool          // connected when the hub starts; otherwise at the first call
-	AutoRestart   bool          // a process that ended by itself is started again
-	AutoReconnect bool          // a remote server that was lost is tried again
-	Priority      int           // higher is listed and resolved first
-	Timeout       time.Duration // of one call; always set
-	BareNames     bool          // expose tools under their own names, without the server's
-	PrefixURIs    bool          // expose resources under URIs with the server's key ("resources": "prefixed")
-	Simulated     bool          // a built-in one that only pretends, as asked for
+	// When it runs. A server that is neither AutoStart nor Preload is started by
+	// the first call, or once at the start of the hub to learn its tools.
+	Enabled   bool
+	AutoStart bool          // connected when the hub starts, and never ended for want of use
+	Preload   bool          // connected when the hub starts, so that the first call finds it running
+	IdleStop  time.Duration // ended after so long without a call or a lease; 0 for never
+	Instances Instances
+
+	// How it is watched and healed.
+	AutoRestart   bool // a process that ended by itself is started again
+	AutoReconnect bool // a remote server that was lost is tried again
+	MaxReconnects int  // failed attempts in a row after which a remote server is given up; 0 for never
+	Health        Health
+	Breaker       Breaker
+
+	// What its process may do. They are of stdio servers only.
+	Limits     Limits
+	Sandbox    *Sandbox // nil for none
+	DirectNode bool     // npx is left out once the package that it would run is there
+
+	// Its list of tools.
+	ListTTL time.Duration // asked for again at this age while it runs, unless it announces changes; 0 for never
+	Pinned  bool          // a tool whose description changed is not offered before that was accepted
+
+	Priority   int           // higher is listed and resolved first
+	Timeout    time.Duration // of one call; always set
+	BareNames  bool          // expose tools under their own names, without the server's
+	PrefixURIs bool          // expose resources under URIs with the server's key ("resources": "prefixed")
+	Simulated  bool          // a built-in one that only pretends, as asked for
 
 	Rules ToolRules
+}
+
+// Instances say how many processes or connections a server may have at once.
+// The zero value stands for one.
+type Instances struct {
+	Min   int // that are kept while it runs; at least 1
+	Max   int // at least Min
+	Queue int // calls under way on each of them from which one more is started; at least 1
+}
+
+// Health says how a connected server is watched.
+type Health struct {
+	Interval time.Duration // between two probes; 0 for none
+	Timeout  time.Duration // of one; 0 for 10 s
+	Misses   int           // in a row that make a server degraded, and as many more that have it connected anew; 0 for 3
+	Path     string        // of a remote server: a GET of it, on the host of its URL, is the probe; "" for a probe in MCP
+}
+
+// Breaker says when calls are kept away from a server whose calls fail.
+type Breaker struct {
+	Failures int           // in a row that open it; 0 for no breaker
+	Cooldown time.Duration // until one call may try again
+}
+
+// Limits bound the processes of a server. Zero stands for no limit.
+type Limits struct {
+	Memory    int64   // bytes, of all its processes where a cgroup can be had, else of the data of each
+	CPU       float64 // processors, where a cgroup can be had
+	Processes int     // where a cgroup can be had
+	Files     int     // open at once, of each process
+}
+
+// Sandbox is what a process may reach, besides what every program needs to run.
+// Paths are absolute or relative to its working directory.
+type Sandbox struct {
+	Read    []string // files and directories that may be read and run
+	Write   []string // that may be changed as well
+	Connect []uint16 // TCP ports that it may connect to
+	Bind    []uint16 // that it may listen on
 }
 
 // Title is the server's name for people.
@@ -100,31 +159,63 @@ const (
 // State is where a server is in its life.
 type State string
 
-// The states of a server.
+// The states of a server; package fleet has the table of what leads from one
+// to another.
 const (
 	StateDisabled     State = "disabled"     // by configuration: not listed, never started
-	StateIdle         State = "idle"         // not running; a call starts it
+	StateIdle         State = "idle"         // listed, not running; a call starts it
+	StateStopped      State = "stopped"      // ended by a person, or with the hub: not listed, a call does not start it
 	StateStarting     State = "starting"     // being started or connected for the first time
 	StateReady        State = "ready"        // connected, tools known
-	StateReconnecting State = "reconnecting" // lost or not reached; tried again by itself
+	StateDegraded     State = "degraded"     // connected, but it does not answer probes
+	StateReconnecting State = "reconnecting" // a remote server was lost or not reached; tried again by itself
+	StateCrashed      State = "crashed"      // its process has ended or could not be used; see Retry for whether it is started again by itself
 	StateFailed       State = "failed"       // given up; Reason says what to do
 	StateStopping     State = "stopping"     // being ended
-	StateStopped      State = "stopped"      // ended by a person, or with the hub: not listed, a call does not start it
+)
+
+// Running reports whether calls are sent to a server in this state.
+func (s State) Running() bool { return s == StateReady || s == StateDegraded }
+
+// BreakerState says whether calls are kept away from a server.
+type BreakerState string
+
+// The states of a breaker.
+const (
+	BreakerClosed   BreakerState = "closed"    // calls pass
+	BreakerOpen     BreakerState = "open"      // no call passes
+	BreakerHalfOpen BreakerState = "half-open" // one call is under way, on which it depends
 )
 
 // Status is what there is to tell about a server at one moment.
 type Status struct {
-	Key      string
-	State    State
-	Since    time.Time // when it came into this state
-	Reason   *Error    // why it is not ready; nil if it is
-	Retry    time.Time // reconnecting: when it is tried next
-	PID      int       // of the process, 0 if there is none
-	Junk     int64     // lines on its standard output that were no messages
-	Stderr   string    // the end of what it wrote to standard error
-	Tools    int       // that it has, before any rule
-	Protocol string    // the revision agreed upon; "" if it is not connected
-	Info     string    // what it calls itself, name and version; "" if it did not say
+	Key       string
+	State     State
+	Event     string    // that led to this state, as the table of states names it; "" at the beginning
+	Since     time.Time // when it came into this state
+	Reason    *Error    // why it is not ready; nil if it is
+	Retry     time.Time // reconnecting, crashed: when it is tried next; zero if it is not
+	PID       int       // of the first of its processes, 0 if there is none
+	PIDs      []int     // of the leaders of all its processes
+	Instances int       // connections that are up
+	Calls     int       // under way on it
+	Leases    []Lease   // that keep it running
+	Starts    int       // attempts to connect so far
+	Losses    int       // connections that ended by themselves so far
+	Misses    int       // probes in a row that were not answered
+	Breaker   BreakerState
+	Junk      int64  // lines on its standard output that were no messages
+	Stderr    string // the end of what it wrote to standard error
+	Tools     int    // that it has, before any rule
+	Protocol  string // the revision agreed upon; "" if it is not connected
+	Info      string // what it calls itself, name and version; "" if it did not say
+}
+
+// Lease keeps a server from being ended for want of use.
+type Lease struct {
+	Holder string
+	Tool   string // for which it is held, by the server's own name; "" for the server as such
+	Count  int
 }
 
 // LogLine is one line of a server's log.
@@ -132,8 +223,20 @@ type LogLine struct {
 	Seq    uint64 // grows by one with every line of the server, from 1
 	Time   time.Time
 	Source LogSource
+	Level  LogLevel
 	Text   string
 }
+
+// LogLevel is how grave a line is: as its writer said, where that can be seen.
+type LogLevel string
+
+// The levels.
+const (
+	LevelDebug   LogLevel = "debug"
+	LevelInfo    LogLevel = "info"
+	LevelWarning LogLevel = "warning"
+	LevelError   LogLevel = "error"
+)
 
 // LogSource is where a line of a server's log comes from.
 type LogSource string
