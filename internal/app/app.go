@@ -11,9 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -36,13 +34,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
-)
-
-// Limits of stopping.
-const (
-	drainLimit  = 10 * time.Second // for calls under way to end by themselves
-	answerLimit = 2 * time.Second  // for the answers to those that were cancelled
-	closeLimit  = 5 * time.Second  // for connections to close after that
 )
 
 // Options are what a person can choose at the start.
@@ -79,6 +70,10 @@ type Options struct {
 	// Budget says how often servers are tried, and for how long; zero for the
 	// default.
 	Budget fleet.Budget
+
+	// Hurry, once closed, has Stop kill what is left and return at once. Nil
+	// lets it take its time.
+	Hurry <-chan struct{}
 }
 
 // App is one running hub.
@@ -109,17 +104,13 @@ type App struct {
 	http    *httpd.Server
 
 	once    sync.Once
-	stopErr error
+	stopped chan struct{} // closed when Stop has done all
+	stopErr error         // written before
 	over    chan struct{} // closed when somebody has asked for the end
 	end     sync.Once
 	failed  chan error
 	steps   []step
-}
-
-// step is one thing to undo when the hub stops.
-type step struct {
-	name string
-	undo func(ctx context.Context) error
+	phases  phases
 }
 
 // New makes a hub that holds its data directory and its addresses, and does
@@ -128,7 +119,8 @@ type step struct {
 func New(ctx context.Context, opt Options) (_ *App, err error) {
 	a := &App{
 		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{}, ended: &bus.Bus{},
-		failed: make(chan error, 8), over: make(chan struct{}),
+		failed: make(chan error, 8), over: make(chan struct{}), stopped: make(chan struct{}),
+		phases: phases{last: time.Now()},
 	}
 	defer func() {
 		if err != nil {
@@ -139,16 +131,23 @@ func New(ctx context.Context, opt Options) (_ *App, err error) {
 		return nil, err
 	}
 	a.tellSource()
+	a.phases.done("configuration")
 	if err := a.openData(opt.DataDir); err != nil {
 		return nil, err
 	}
+	a.phases.done("data directory")
 	if err := a.listen(ctx); err != nil {
 		return nil, err
 	}
+	a.phases.done("listeners")
 	if a.network, err = network(opt); err != nil {
 		return nil, err
 	}
-	return a, a.assemble()
+	if err := a.assemble(); err != nil {
+		return nil, err
+	}
+	a.phases.done("parts")
+	return a, nil
 }
 
 // tellSource logs what is wrong or odd in the configuration file.
@@ -260,7 +259,7 @@ func (a *App) assemble() error {
 	a.rest = rest.New(rest.Options{
 		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal,
 		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
-		Sessions: a.gateway.Sessions, Shutdown: a.End,
+		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
 	})
 	listeners := []net.Listener{a.socket}
 	if a.ln != nil {
@@ -287,111 +286,6 @@ func implementation(version string) []byte {
 	return b
 }
 
-// Start begins to serve. It does not wait for any server: what is known of
-// them from before is listed at once. The error is a [*hub.Error].
-func (a *App) Start() error {
-	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
-	a.run("catalog", a.catalog.Run)
-	a.run("servers", a.fleet.Run)
-	served := make(chan struct{})
-	go func() {
-		defer close(served)
-		if err := a.http.Run(); err != nil {
-			a.failed <- fmt.Errorf("serve HTTP: %w", err)
-		}
-	}()
-	a.onStop("http", func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, closeLimit)
-		defer cancel()
-		a.rest.Close()
-		streams := make(chan error, 1)
-		go func() { streams <- a.mcp.Close(ctx) }()
-		err := a.http.Shutdown(ctx)
-		<-served
-		return errors.Join(err, <-streams)
-	})
-	a.run("gateway", a.gateway.Run)
-	a.onStop("calls", a.drain)
-	if a.opt.Linger {
-		a.run("linger", a.linger)
-	}
-	err := a.dir.WriteHub(datadir.HubInfo{
-		PID: os.Getpid(), URL: a.URL(), Socket: a.socket.Addr().String(), Version: a.opt.Version, Started: a.started,
-	})
-	if err != nil {
-		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
-	}
-	a.onStop("address", func(context.Context) error { return a.dir.RemoveHub() })
-	return nil
-}
-
-// drain lets the calls under way end, and then has them end.
-func (a *App) drain(ctx context.Context) error {
-	calls := a.call.Calls()
-	patient, cancel := context.WithTimeout(ctx, drainLimit)
-	defer cancel()
-	if calls.Drain(patient) == nil {
-		return nil
-	}
-	// Their callers get an answer, if not the one they hoped for.
-	a.log.Warn("calls that did not end in time are cancelled")
-	calls.CancelAll(hub.E(message.ShuttingDown, nil))
-	last, cancel := context.WithTimeout(ctx, answerLimit)
-	defer cancel()
-	return calls.Drain(last)
-}
-
-// run starts a part that runs until its context ends, and has it end when its
-// turn comes.
-func (a *App) run(name string, part func(context.Context) error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() {
-		err := part(ctx)
-		if err != nil && ctx.Err() == nil {
-			a.failed <- fmt.Errorf("%s: %w", name, err)
-		}
-		done <- err
-	}()
-	a.onStop(name, func(context.Context) error {
-		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			return err
-		}
-		return nil
-	})
-}
-
-func (a *App) onStop(name string, undo func(context.Context) error) {
-	a.steps = append(a.steps, step{name, undo})
-}
-
-// Failed tells of a part that ended by itself; the hub is then to be stopped.
-func (a *App) Failed() <-chan error { return a.failed }
-
-// Stop ends everything in the opposite order of the start: calls under way may
-// end, then connections, processes, and what is saved. It may be called more
-// than once and returns when all is done; each step is bounded in time.
-func (a *App) Stop(ctx context.Context) error {
-	a.once.Do(func() {
-		ctx := context.WithoutCancel(ctx)
-		for _, s := range slices.Backward(a.steps) {
-			if err := s.undo(ctx); err != nil {
-				a.stopErr = errors.Join(a.stopErr, fmt.Errorf("stop %s: %w", s.name, err))
-			}
-		}
-	})
-	return a.stopErr
-}
-
-// End asks for the end of the hub: Ended is closed. It may be called more than
-// once, and does not wait.
-func (a *App) End() { a.end.Do(func() { close(a.over) }) }
-
-// Ended is closed when somebody has asked for the end of the hub from within;
-// it is then to be stopped.
-func (a *App) Ended() <-chan struct{} { return a.over }
-
 // URL is where the hub listens, without a path; "" if it serves the local
 // socket only.
 func (a *App) URL() string { return a.http.URL() }
@@ -405,24 +299,3 @@ func (a *App) DataDir() string { return a.dir.Path() }
 // Servers is how many servers the configuration has, the built-in ones
 // included.
 func (a *App) Servers() int { return len(a.control.Source().Config.Servers) }
-
-// Run makes a hub, calls ready once it serves, keeps it until ctx ends, it is
-// asked to end or a part of it fails, and stops it.
-func Run(ctx context.Context, opt Options, ready func(*App)) error {
-	a, err := New(ctx, opt)
-	if err != nil {
-		return err
-	}
-	if err := a.Start(); err != nil {
-		return errors.Join(err, a.Stop(ctx))
-	}
-	ready(a)
-	select {
-	case <-ctx.Done():
-	case <-a.Ended():
-	case err := <-a.Failed():
-		return errors.Join(err, a.Stop(ctx))
-	}
-	opt.Log.Info("stopping")
-	return a.Stop(ctx)
-}

@@ -128,7 +128,7 @@ func findHub(ctx context.Context, path string) (datadir.HubInfo, error) {
 // hubOptions are the options of a hub as the flags say that all commands
 // have. Its listener is the local socket.
 func (s *session) hubOptions(dataDir string, log *slog.Logger) (app.Options, error) {
-	opt := app.Options{Config: s.Config, Strict: s.Config != "", DataDir: dataDir, Version: s.env.Version, Log: log}
+	opt := app.Options{Config: s.Config, Strict: s.Config != "", DataDir: dataDir, Version: s.env.Version, Log: log, Hurry: s.env.Hurry}
 	if opt.Config == "" {
 		path, err := config.DefaultPath()
 		if err != nil {

@@ -32,6 +32,10 @@ type Env struct {
 	Terminal bool // a person reads Stdout and types on Stdin
 	Color    bool // Stdout shows colours
 	Width    int  // columns of Stdout; 0 if it is no terminal
+
+	// Hurry is closed when a person wants the end now, whatever is under way.
+	// Nil is never.
+	Hurry <-chan struct{}
 }
 
 // System returns the environment of this process.

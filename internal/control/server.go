@@ -13,9 +13,10 @@ import (
 type Server struct {
 	Definition hub.Server
 	Status     hub.Status
-	Offered    int  // tools that callers see
-	Hidden     int  // tools that rules hide
-	Defined    bool // it has an entry in the file; built-in servers need none
+	Offered    int      // tools that callers see
+	Hidden     int      // tools that rules hide
+	Defined    bool     // it has an entry in the file; built-in servers need none
+	Changed    []string // of a pinned server: tools, by its own names, to be accepted
 }
 
 // Servers is every server, in the order of the configuration.

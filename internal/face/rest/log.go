@@ -67,5 +67,5 @@ func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-
 }
 
 func lineView(l hub.LogLine) api.LogLine {
-	return api.LogLine{Seq: l.Seq, Time: l.Time, Source: string(l.Source), Text: l.Text}
+	return api.LogLine{Seq: l.Seq, Time: l.Time, Source: string(l.Source), Level: string(l.Level), Text: l.Text}
 }

@@ -37,8 +37,9 @@ type Options struct {
 	Started  time.Time
 	Listen   func() string // URL of the listener; "" if there is none
 	DataDir  string
-	Sessions func() int // open MCP sessions
-	Shutdown func()     // has the hub stop, soon
+	Sessions func() int         // open MCP sessions
+	Shutdown func()             // has the hub stop, soon
+	Phases   func() []api.Phase // of the start so far
 }
 
 // Times of a request.

@@ -6,7 +6,6 @@ import (
 	"os"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 type statusOutput struct{ Body api.Status }
@@ -30,7 +29,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	src := d.opt.Control.Source()
 	s := api.Status{
 		Version: d.opt.Version, Started: d.opt.Started, PID: os.Getpid(),
-		Listen: d.opt.Listen(), DataDir: d.opt.DataDir, Sessions: d.opt.Sessions(),
+		Listen: d.opt.Listen(), DataDir: d.opt.DataDir, Sessions: d.opt.Sessions(), Phases: d.opt.Phases(),
 		Config: api.ConfigStatus{
 			Path: src.Path, Exists: src.Exists, ETag: d.opt.Control.ETag(), Writable: src.Path != "" && src.Fault == nil,
 			Problems: faultProblems(lang(ctx), src.Fault), Warnings: warnings(src.Warnings),
@@ -39,7 +38,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	for _, server := range d.opt.Control.Servers() {
 		s.Servers++
 		s.Tools += server.Offered
-		if server.Status.State == hub.StateReady {
+		if server.Status.State.Running() {
 			s.Ready++
 		}
 	}

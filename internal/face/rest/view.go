@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -16,12 +18,17 @@ func serverView(l message.Lang, s control.Server) api.Server {
 	def, st := s.Definition, s.Status
 	v := api.Server{
 		Key: def.Key, Name: def.Title(), Kind: string(def.Kind),
-		State: string(st.State), Since: st.Since, PID: st.PID, Tools: s.Offered, Hidden: s.Hidden,
+		State: string(st.State), Event: st.Event, Since: st.Since, PID: st.PID, PIDs: st.PIDs, Tools: s.Offered, Hidden: s.Hidden,
+		Instances: st.Instances, Calls: st.Calls, Leases: leaseViews(def.Key, st.Leases), Starts: st.Starts, Losses: st.Losses,
+		Misses: st.Misses, Breaker: string(cmp.Or(st.Breaker, hub.BreakerClosed)), Changed: s.Changed,
 		Junk: st.Junk, Stderr: st.Stderr, Protocol: st.Protocol, Info: st.Info,
-		Enabled: def.Enabled, AutoStart: def.AutoStart, Priority: def.Priority, Timeout: def.Timeout.String(),
+		Enabled: def.Enabled, AutoStart: def.AutoStart, Preload: def.Preload, Pinned: def.Pinned, Priority: def.Priority, Timeout: def.Timeout.String(),
 		Command: shownCommand(def.Command), Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
 		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
 		Defined: s.Defined,
+	}
+	if def.IdleStop > 0 && !def.AutoStart {
+		v.IdleStop = def.IdleStop.String()
 	}
 	if st.Reason != nil {
 		text := st.Reason.Text(l)
@@ -68,4 +75,13 @@ func testView(l message.Lang, p *control.Probe) api.TestResult {
 		})
 	}
 	return r
+}
+
+// leaseViews is what keeps a server running.
+func leaseViews(key string, leases []hub.Lease) []api.Lease {
+	views := make([]api.Lease, len(leases))
+	for i, l := range leases {
+		views[i] = api.Lease{Holder: l.Holder, Server: key, Tool: l.Tool, Count: l.Count}
+	}
+	return views
 }
