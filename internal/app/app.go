@@ -31,7 +31,9 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/stats"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
@@ -93,9 +95,11 @@ type App struct {
 	bus     *bus.Bus
 	ended   *bus.Bus // of calls; apart, since a burst of them would push other events out
 	source  *control.Source
+	trees   *proc.Ledger // the processes of servers
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
 	journal *journal.Journal
+	stats   *stats.Stats
 	call    *call.Pipeline
 	gateway *gateway.Gateway
 	control *control.Control
@@ -190,6 +194,9 @@ func (a *App) openData(path string) error {
 	if a.journal, err = journal.Open(dir.Calls(), a.log); err != nil {
 		return unusable(err)
 	}
+	if a.trees, err = proc.OpenLedger(dir.Trees()); err != nil {
+		a.log.Warn("processes cannot be recorded; those of a hub that is killed would stay", "error", err)
+	}
 	if a.catalog, err = catalog.Open(catalog.Options{IndexPath: dir.Index(), Bus: a.bus, Log: a.log}); err != nil {
 		return unusable(err)
 	}
@@ -251,13 +258,14 @@ func (a *App) assemble() error {
 			})
 		},
 	})
-	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log})
+	a.stats = a.measure()
+	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.stats.Observe})
 	a.gateway = gateway.New(gateway.Options{
 		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,
 	})
 	a.mcp = mcp.New(a.gateway)
 	a.rest = rest.New(rest.Options{
-		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal,
+		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal, Stats: a.stats,
 		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
 	})

@@ -27,6 +27,7 @@ func (a *App) doors() http.Handler {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
 	mux.HandleFunc("GET /readyz", a.readyz)
+	mux.Handle("GET /metrics", a.metrics())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		rest.Refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 	})

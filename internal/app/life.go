@@ -31,7 +31,8 @@ type step struct {
 func (a *App) Start() error {
 	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
-	a.run("servers", a.fleet.Run)
+	a.run("figures", a.stats.Run)
+	a.run("servers", a.keepServers)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -64,6 +65,20 @@ func (a *App) Start() error {
 	a.phases.done("doors")
 	a.log.Info("started", "took", time.Since(a.started), "phases", a.phases.String())
 	return nil
+}
+
+// keepServers ends what an earlier hub has left behind, which may hold what
+// servers need, such as a port or a lock, and then keeps the servers. Lists are
+// answered from the index meanwhile.
+func (a *App) keepServers(ctx context.Context) error {
+	swept, err := a.trees.Sweep(ctx)
+	if err != nil {
+		a.log.Warn("what an earlier hub has left behind could not all be ended", "error", err)
+	}
+	for _, one := range swept {
+		a.log.Warn("ended what an earlier hub has left behind", "server", one.Key, "pid", one.PID)
+	}
+	return a.fleet.Run(ctx)
 }
 
 // drain lets the calls under way end, and then has them end.

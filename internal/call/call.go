@@ -46,6 +46,10 @@ type Options struct {
 	Fleet   *fleet.Fleet // behind the catalog
 	Bus     *bus.Bus     // gets one [hub.CallEnded] for each call; nil tells nobody
 	Log     *slog.Logger
+
+	// Observe is told of each call that ended, before its caller is. Nothing
+	// is left out, as may happen on a bus. It must not block; nil is nobody.
+	Observe func(hub.CallRecord)
 }
 
 // Pipeline carries calls through the stages. Safe for concurrent use.
@@ -53,13 +57,14 @@ type Pipeline struct {
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
 	bus     *bus.Bus
+	observe func(hub.CallRecord)
 	calls   *Registry
 	log     *slog.Logger
 }
 
 // New returns a pipeline.
 func New(opt Options) *Pipeline {
-	return &Pipeline{catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, calls: NewRegistry(), log: opt.Log}
+	return &Pipeline{catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log}
 }
 
 // Calls is the registry of the calls under way.
@@ -121,14 +126,16 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 	ctx, cancel := r.within(ctx, server)
 	defer cancel()
 	for n := 1; ; n++ {
-		conn, err := p.fleet.Conn(ctx, server.Key)
+		use, err := p.fleet.Acquire(ctx, server.Key)
 		if err != nil {
 			return err
 		}
 		if err := p.offered(r); err != nil {
+			use.Done(err)
 			return err
 		}
-		r.reply, err = conn.Do(ctx, &r.up, r.Exchange)
+		r.reply, err = use.Conn().Do(ctx, &r.up, r.Exchange)
+		use.Done(err)
 		if err == nil {
 			return nil
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// record publishes that a call has ended.
+// record tells that a call has ended.
 func (p *Pipeline) record(r *run, err error) {
-	if p.bus == nil {
+	if p.bus == nil && p.observe == nil {
 		return
 	}
 	c := hub.CallRecord{
@@ -34,7 +34,12 @@ func (p *Pipeline) record(r *run, err error) {
 			c.Outcome = hub.OutcomeToolError
 		}
 	}
-	p.bus.Publish(hub.CallEnded{Call: c})
+	if p.observe != nil {
+		p.observe(c)
+	}
+	if p.bus != nil {
+		p.bus.Publish(hub.CallEnded{Call: c})
+	}
 }
 
 // short is a name as it is kept of a call. Those of almost all tools are kept

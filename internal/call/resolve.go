@@ -61,6 +61,9 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 	if p.look(r) {
 		return nil
 	}
+	if err := changed(r.seen, r.name); err != nil {
+		return err
+	}
 	seen := r.seen
 	var away error
 	for key := range prefixes(r.name) {
@@ -69,13 +72,16 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 			continue
 		}
 		limited, cancel := r.within(ctx, &server)
-		_, err := p.fleet.Conn(limited, key)
+		err := p.fleet.Wait(limited, key)
 		cancel()
 		if err != nil && away == nil {
 			away = err
 		}
 		if p.look(r) {
 			return nil
+		}
+		if err := changed(r.seen, r.name); err != nil {
+			return err
 		}
 	}
 	if away != nil {
@@ -89,6 +95,16 @@ func (p *Pipeline) look(r *run) (ok bool) {
 	r.seen = p.catalog.Snapshot()
 	r.entry, ok = r.seen.Resolve(r.name)
 	return ok
+}
+
+// changed is an error if the name stands for a tool that is not offered because
+// its server is pinned and describes it otherwise than it was accepted.
+func changed(seen *catalog.Snapshot, name string) error {
+	e, blocked := seen.Blocked(name)
+	if !blocked {
+		return nil
+	}
+	return hub.E(message.ToolChanged, nil, "tool", message.Quote(e.Tool.Name), "server", message.Quote(e.Server.Key))
 }
 
 func unknown(r *run) error {

@@ -6,7 +6,6 @@ package catalog
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,9 +32,15 @@ const keptListings = 8
 // Options is what a [Catalog] is made of.
 type Options struct {
 	IndexPath string        // the index file; "" keeps nothing
-	Bus       *bus.Bus      // gets one [hub.ToolsChanged] for each change of the list; nil tells nobody
+	PinsPath  string        // the file of what was accepted of pinned servers; "" keeps nothing
+	Bus       *bus.Bus      // gets one [hub.ToolsChanged] for each change of the list, and [hub.ToolsDrifted]; nil tells nobody
 	Log       *slog.Logger  // nil logs nothing
 	SaveDelay time.Duration // 0 is [DefaultSaveDelay]
+
+	// TTL and ForceRefresh say which lists from the index are good enough; see
+	// [Catalog.SetFreshness].
+	TTL          time.Duration
+	ForceRefresh bool
 }
 
 // Catalog is what all servers offer together. Its methods may be called from
@@ -47,8 +52,11 @@ type Catalog struct {
 	view  atomic.Pointer[view]
 
 	changed chan struct{} // holds one token while a change waits to be saved
+	saving  sync.Mutex    // held while the pins are written, so that an older text never replaces a newer one; taken before mu
 
 	mu      sync.Mutex       // guards what follows, and the making of parts
+	fresh   freshness        // of lists from the index
+	pins    pins             // of pinned servers
 	parts   []*part          // in the order of listing
 	waiting map[string]saved // lists of servers that are not among the parts: from the index, or given early
 	version uint64           // counts changes of parts
@@ -63,10 +71,13 @@ type view struct {
 	past []*listing
 }
 
-// Open makes a catalog from the index. A missing index is an empty one. One
-// that is damaged, too large or of another version is logged and renamed to
-// *.bad, and counts as empty: it only ever was a copy. An error means that there
-// is a file that cannot be read.
+// Open makes a catalog from the index and the pins. A missing index is an empty
+// one. One that is damaged, too large or of another version is logged and
+// renamed to *.bad, and counts as empty: it only ever was a copy. An error means
+// that there is a file that cannot be read.
+//
+// Pins that cannot be read are logged and left as they are. Until something is
+// accepted anew no tool of a pinned server is offered then.
 //
 // No tools are listed before [Catalog.SetServers] says whose may be.
 func Open(opt Options) (*Catalog, error) {
@@ -79,7 +90,10 @@ func Open(opt Options) (*Catalog, error) {
 	if opt.SaveDelay == 0 {
 		opt.SaveDelay = DefaultSaveDelay
 	}
-	c := &Catalog{opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1)}
+	c := &Catalog{
+		opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1),
+		fresh: newFreshness(opt.TTL, opt.ForceRefresh), pins: openPins(opt.PinsPath, opt.Log),
+	}
 	if opt.IndexPath != "" {
 		var err error
 		c.waiting, err = loadIndex(opt.IndexPath)
@@ -91,6 +105,10 @@ func Open(opt Options) (*Catalog, error) {
 	}
 	if c.waiting == nil {
 		c.waiting = make(map[string]saved)
+	}
+	now := time.Now().UTC()
+	for _, s := range c.waiting {
+		s.offering.listedAt = anchor(s.offering.listedAt, now)
 	}
 	empty := assemble(nil)
 	empty.listing = newListing(1, c.nonce, nil)
@@ -110,12 +128,17 @@ func (c *Catalog) putAside(cause error) {
 		"path", c.opt.IndexPath, "aside", aside, "reason", cause)
 }
 
-// SetServers says which servers there are: the enabled ones, with unique keys,
-// in the order of the configuration. A server that is reached in the same way
-// as before keeps its list, be it live or from the index; any other starts
-// without one, unless it was faster than this call. Which tools are offered and
-// as what follows from the servers' rules, and no server is asked for that.
-// Lists of servers that are not among them are forgotten.
+// SetServers says which servers there are, with unique keys, in the order of the
+// configuration. A server that is reached in the same way as before keeps its
+// list, be it live or from the index; any other starts without one, unless it
+// was faster than this call. Which tools are offered and as what follows from
+// the servers' rules, and no server is asked for that. Nothing is offered of a
+// server that is not enabled, but its list is kept. Lists of servers that are
+// not among them are forgotten.
+//
+// What was accepted of a pinned server is forgotten when it is among them and
+// not pinned any more. It outlives the server's absence: a configuration that
+// cannot be read must not be a way to have everything accepted anew.
 func (c *Catalog) SetServers(servers []hub.Server) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +159,7 @@ func (c *Catalog) SetServers(servers []hub.Server) {
 				next.offering = before.offering
 			}
 		}
-		next.prepare()
+		c.prepare(next)
 		parts = append(parts, next)
 	}
 	slices.SortStableFunc(parts, func(a, b *part) int {
@@ -147,6 +170,9 @@ func (c *Catalog) SetServers(servers []hub.Server) {
 	c.parts = parts
 	clear(c.waiting)
 	c.publish()
+	for _, p := range parts {
+		c.drifted(old[p.server.Key], p)
+	}
 	c.version++
 	c.wake()
 }
@@ -199,19 +225,6 @@ func (c *Catalog) Withhold(server string, yes bool) {
 	}
 }
 
-// Known reports whether it is known which tools the server has, from itself or
-// from the index, though there may be none.
-func (c *Catalog) Known(server hub.Server) bool {
-	identity := identify(server)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if i := c.find(server.Key); i >= 0 && c.parts[i].identity == identity && c.parts[i].offering != nil {
-		return true
-	}
-	early := c.waiting[server.Key]
-	return early.offering != nil && early.identity == identity
-}
-
 // find returns the place of a server among the parts, or -1. The caller holds
 // the lock.
 func (c *Catalog) find(key string) int {
@@ -220,11 +233,20 @@ func (c *Catalog) find(key string) int {
 
 // put puts a changed copy of a part in its place. The caller holds the lock.
 func (c *Catalog) put(i int, change func(*part)) {
-	next := *c.parts[i]
+	old, next := c.parts[i], *c.parts[i]
 	change(&next)
-	next.prepare()
+	c.prepare(&next)
 	c.parts[i] = &next
 	c.publish()
+	c.drifted(old, &next)
+}
+
+// prepare makes the entries of a part whose server and list are set. The caller
+// holds the lock.
+func (c *Catalog) prepare(p *part) {
+	p.staleFrom = c.fresh.end(p.offering)
+	p.pin = c.pin(p)
+	p.prepare()
 }
 
 // distinct returns the tools without those whose name came before.
@@ -307,61 +329,4 @@ func (v *view) listing(id uint64) *listing {
 		}
 	}
 	return nil
-}
-
-// wake has the index saved.
-func (c *Catalog) wake() {
-	select {
-	case c.changed <- struct{}{}:
-	default: // a save is to come already
-	}
-}
-
-// Run saves the index after changes, until ctx ends, and then once more what is
-// not saved yet. It returns nil. It must not run twice at once.
-//
-// If saving fails, nothing is lost but the copy on disk. That is logged once
-// until saving succeeds again; the next change is the next attempt.
-func (c *Catalog) Run(ctx context.Context) error {
-	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			c.save(&failing)
-			return nil
-		case <-c.changed:
-		}
-		delay := time.NewTimer(c.opt.SaveDelay)
-		select {
-		case <-ctx.Done():
-			delay.Stop()
-		case <-delay.C:
-			c.save(&failing)
-		}
-	}
-}
-
-// save writes the index if it differs from the parts, and sets failing to
-// whether that failed. It logs when that has changed.
-func (c *Catalog) save(failing *bool) {
-	c.mu.Lock()
-	parts, version := slices.Clone(c.parts), c.version
-	saved := c.stored == version
-	c.mu.Unlock()
-	if saved || c.opt.IndexPath == "" {
-		return
-	}
-	err := writeIndex(c.opt.IndexPath, encodeIndex(parts))
-	switch {
-	case err != nil && !*failing:
-		c.opt.Log.Warn("the tool index could not be saved", "path", c.opt.IndexPath, "error", err)
-	case err == nil && *failing:
-		c.opt.Log.Info("the tool index could be saved again", "path", c.opt.IndexPath)
-	}
-	if *failing = err != nil; *failing {
-		return
-	}
-	c.mu.Lock()
-	c.stored = version
-	c.mu.Unlock()
 }

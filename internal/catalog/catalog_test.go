@@ -137,7 +137,7 @@ func TestAge(t *testing.T) {
 func TestIdentity(t *testing.T) {
 	base := func() hub.Server {
 		return hub.Server{
-			Key: "a", Kind: hub.KindStdio, Command: "run", Args: []string{"-x", "y"},
+			Key: "a", Enabled: true, Kind: hub.KindStdio, Command: "run", Args: []string{"-x", "y"},
 			Env: map[string]string{"TOKEN": "secret", "HOST": "h"}, Dir: "/srv", URL: "http://localhost/mcp",
 			Headers: map[string]string{"Authorization": "secret"},
 		}

@@ -26,6 +26,7 @@ import (
 //	      "identity": "sha256:...",              see [identify]
 //	      "listedAt": "2026-11-21T09:30:00Z",    RFC 3339
 //	      "instructions": "...",
+//	      "imported": true,                      only if the list is not the server's own
 //	      "tools": [ ... ]                       the bytes the server sent
 //	    }
 //	  }
@@ -104,6 +105,9 @@ func encodeIndex(parts []*part) []byte {
 		b = wire.AppendString(b, p.offering.listedAt.Format(time.RFC3339))
 		b = append(b, `,"instructions":`...)
 		b = wire.AppendString(b, p.offering.instructions)
+		if p.offering.imported {
+			b = append(b, `,"imported":true`...)
+		}
 		b = append(b, `,"tools":[`...)
 		for i, t := range p.offering.tools {
 			if i > 0 {
@@ -120,17 +124,9 @@ func encodeIndex(parts []*part) []byte {
 // decodeIndex reads the text of an index, which may be any bytes. The tools
 // share its memory.
 func decodeIndex(text []byte) (map[string]saved, error) {
-	lim := wire.Limits{MaxBytes: maxIndex, MaxDepth: indexDepth, UniqueKeys: true}
-	if err := wire.Valid(text, lim); err != nil {
+	servers, err := readServers(text, indexVersion)
+	if err != nil {
 		return nil, err
-	}
-	file := wire.Value(text)
-	if v := wire.Lookup(text, file, "version").Of(text); string(v) != indexVersion {
-		return nil, errors.New("not an index of version " + indexVersion)
-	}
-	servers := wire.Lookup(text, file, "servers")
-	if !starts(text, servers, '{') {
-		return nil, errors.New("no servers")
 	}
 	all := make(map[string]saved)
 	for m := range wire.Object(text, servers) {
@@ -142,6 +138,23 @@ func decodeIndex(text []byte) (map[string]saved, error) {
 		all[key] = s
 	}
 	return all, nil
+}
+
+// readServers finds the servers in the text of a file, which may be any bytes.
+func readServers(text []byte, version string) (wire.Span, error) {
+	lim := wire.Limits{MaxBytes: maxIndex, MaxDepth: indexDepth, UniqueKeys: true}
+	if err := wire.Valid(text, lim); err != nil {
+		return wire.Span{}, err
+	}
+	file := wire.Value(text)
+	if v := wire.Lookup(text, file, "version").Of(text); string(v) != version {
+		return wire.Span{}, errors.New("it is not of version " + version)
+	}
+	servers := wire.Lookup(text, file, "servers")
+	if !starts(text, servers, '{') {
+		return wire.Span{}, errors.New("no servers")
+	}
+	return servers, nil
 }
 
 // decodeServer reads one member of the index's servers.
@@ -159,26 +172,38 @@ func decodeServer(text []byte, v wire.Span) (saved, error) {
 	if !ok {
 		return saved{}, errors.New("no instructions")
 	}
-	list := wire.Lookup(text, v, "tools")
-	if !starts(text, list, '[') {
-		return saved{}, errors.New("no tools")
+	tools, err := readTools(text, v)
+	if err != nil {
+		return saved{}, err
 	}
-	o := &offering{instructions: instructions, listedAt: listedAt}
+	return saved{identity, &offering{
+		tools: tools, instructions: instructions, listedAt: listedAt,
+		imported: isTrue(text, wire.Lookup(text, v, "imported")),
+	}}, nil
+}
+
+// readTools reads the tools of one server in a file. No two have the same name.
+func readTools(text []byte, server wire.Span) ([]hub.Tool, error) {
+	list := wire.Lookup(text, server, "tools")
+	if !starts(text, list, '[') {
+		return nil, errors.New("no tools")
+	}
+	var tools []hub.Tool
 	names := make(map[string]bool)
 	for element := range wire.Array(text, list) {
 		tool, err := ParseTool(element.Of(text))
 		// A tool whose headers are at fault was offered by a server to which
 		// they do not matter.
 		if _, headers := errors.AsType[*HeaderError](err); err != nil && !headers {
-			return saved{}, err
+			return nil, err
 		}
 		if names[tool.Name] {
-			return saved{}, fmt.Errorf("two tools named %q", tool.Name)
+			return nil, fmt.Errorf("two tools named %q", tool.Name)
 		}
 		names[tool.Name] = true
-		o.tools = append(o.tools, tool)
+		tools = append(tools, tool)
 	}
-	return saved{identity, o}, nil
+	return tools, nil
 }
 
 // starts reports whether a value is there and has the first byte.
@@ -190,21 +215,10 @@ type damage struct{ error }
 // loadIndex reads the index. It returns nothing if there is no such file, and a
 // [damage] if there is one of no use.
 func loadIndex(path string) (map[string]saved, error) {
-	info, err := os.Stat(path)
+	text, err := readFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		// A pipe, say, would be read for ever.
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	if info.Size() > maxIndex {
-		return nil, damage{errTooLarge}
-	}
-	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -215,10 +229,25 @@ func loadIndex(path string) (map[string]saved, error) {
 	return all, nil
 }
 
-// writeIndex puts text in the place of the index at once: whoever reads the
-// file, also after a crash, finds the old one or the new one. Only the owner may
-// read it.
-func writeIndex(path string, text []byte) error {
+// readFile reads a file. One that is too large to be of use is a [damage].
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		// A pipe, say, would be read for ever.
+		return nil, fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Size() > maxIndex {
+		return nil, damage{errTooLarge}
+	}
+	return os.ReadFile(path)
+}
+
+// writeFile puts text in the place of a file at once: whoever reads it, also
+// after a crash, finds the old one or the new one. Only the owner may read it.
+func writeFile(path string, text []byte) error {
 	if len(text) > maxIndex {
 		return errTooLarge
 	}

@@ -34,7 +34,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		var parts []*part
 		for key, s := range all {
-			p := &part{server: hub.Server{Key: key}, identity: s.identity, offering: s.offering}
+			p := &part{server: hub.Server{Key: key, Enabled: true}, identity: s.identity, offering: s.offering}
 			p.prepare()
 			parts = append(parts, p)
 		}

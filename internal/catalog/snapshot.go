@@ -27,9 +27,20 @@ type Entry struct {
 	// Live says that the server gave the tool since this program started. If
 	// not, the entry is from the index.
 	Live bool
+	// Imported says that the tool is from an index that was taken over, and not
+	// from the server.
+	Imported bool
 	// ListedAt is when the server gave the tool.
 	ListedAt time.Time
+
+	staleFrom time.Time // when it is too old for an entry that is not Live
+	blocked   bool      // its server is pinned, and this is not what was accepted
 }
+
+// Stale reports whether the entry is from the index and not good enough any
+// more, by what [Catalog.SetFreshness] says; the server has not been asked since
+// this program started, or could not be.
+func (e *Entry) Stale() bool { return past(e.staleFrom) }
 
 // Instructions is what a server says about the use of its tools.
 type Instructions struct {
@@ -45,15 +56,17 @@ type Snapshot struct {
 	entries      []*Entry
 	instructions []Instructions
 
-	exposed   map[string]*Entry   // by exposed name
-	qualified map[string]*Entry   // by server__tool, where that is not the exposed name
+	exposed   map[string]*Entry   // by exposed name; those that are blocked keep theirs
+	qualified map[string]*Entry   // by server__tool, where that is not the exposed name; so do they
 	bare      map[string][]*Entry // by the tool's name without the server's, unless that has a Separator; in the order of entries
+	barred    map[string]*Entry   // by the same, the first that is blocked
 	counts    map[string]count    // by server, of those whose tools are known
+	changed   map[string][]string // by server, of those that are pinned
 }
 
-// count is how many tools of a server callers see, and do not see because of
-// its rules.
-type count struct{ offered, hidden int }
+// count is where the tools of a server that callers see are among the entries,
+// and how many there are, and how many they do not see because of its rules.
+type count struct{ first, offered, hidden int }
 
 // ID is greater for a later list of tools. Two snapshots have the same ID only
 // if what callers are shown is the same to the byte; which server is behind it
@@ -80,13 +93,19 @@ func (s *Snapshot) Listed(server string) bool {
 func (s *Snapshot) Offered(server string) int { return s.counts[server].offered }
 
 // Offers reports whether the tool of the server, by the server's own name for
-// it, is listed. It looks at every entry.
+// it, is listed. It looks at every tool of the server.
 func (s *Snapshot) Offers(server, tool string) bool {
-	return slices.ContainsFunc(s.entries, func(e *Entry) bool { return e.Server.Key == server && e.Tool.Name == tool })
+	c := s.counts[server]
+	return slices.ContainsFunc(s.entries[c.first:c.first+c.offered], func(e *Entry) bool { return e.Tool.Name == tool })
 }
 
 // Hidden is how many tools of the server are not listed because of its rules.
 func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
+
+// Changed are the tools of a pinned server, by its own names and in its order,
+// that its rules would offer but that are not what was accepted; see
+// [Catalog.Accept]. They are told also of a server that is not listed.
+func (s *Snapshot) Changed(server string) []string { return s.changed[server] }
 
 // Resolve returns the tool that a caller means by a name. An exposed name
 // always means its own tool. If there is no such, server__tool does, with the
@@ -96,16 +115,37 @@ func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
 // [Separator]: as long as a server is away, what is meant for its tool would
 // else go to any other that calls a tool so.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
+	e := s.meant(name)
+	if e == nil || e.blocked {
+		return nil, false
+	}
+	return e, true
+}
+
+// Blocked returns the tool that is not found by a name because its server is
+// pinned and describes it otherwise than it was accepted. Such a tool keeps its
+// exposed name: what is meant for it reaches no other.
+func (s *Snapshot) Blocked(name string) (*Entry, bool) {
+	e := s.meant(name)
+	if e == nil || !e.blocked {
+		return nil, false
+	}
+	return e, true
+}
+
+// meant is the entry that a name stands for, blocked or not; nil if there is
+// none.
+func (s *Snapshot) meant(name string) *Entry {
 	if e, ok := s.exposed[name]; ok {
-		return e, true
+		return e
 	}
 	if e, ok := s.qualified[name]; ok {
-		return e, true
+		return e
 	}
 	if all := s.bare[name]; len(all) > 0 {
-		return all[0], true
+		return all[0]
 	}
-	return nil, false
+	return s.barred[name]
 }
 
 // Providers returns all entries that the name, which is without that of a
@@ -117,12 +157,13 @@ type offering struct {
 	tools        []hub.Tool // no two with the same name
 	instructions string
 	listedAt     time.Time
-	live         bool
+	live         bool // given since this program started
+	imported     bool // not given by the server at all
 }
 
 // same reports whether both lists say the same, whenever they were given.
 func (o *offering) same(other *offering) bool {
-	return o.instructions == other.instructions &&
+	return o.instructions == other.instructions && o.imported == other.imported &&
 		slices.EqualFunc(o.tools, other.tools, func(a, b hub.Tool) bool {
 			return a.Name == b.Name && bytes.Equal(a.Raw, b.Raw)
 		})
@@ -131,14 +172,21 @@ func (o *offering) same(other *offering) bool {
 // part is what one server adds to the catalog. It is made anew when the server
 // or its list is another, so that a change costs only that server's work.
 type part struct {
-	server   hub.Server
-	identity string
-	offering *offering // nil as long as nothing is known
-	withheld bool      // all of it
+	server    hub.Server
+	identity  string
+	offering  *offering // nil as long as nothing is known
+	withheld  bool      // all of it
+	staleFrom time.Time // of the offering
+	pin       pin       // what was accepted; nil for all
+
 	prepared []prepared
+	changed  []string // names of those that are blocked, by the server
 }
 
-// prepared is one tool that is offered, under the names that it has had.
+// listed reports whether there is a list to be shown.
+func (p *part) listed() bool { return p.offering != nil && !p.withheld && p.server.Enabled }
+
+// prepared is one tool that the rules offer, under the names that it has had.
 type prepared struct {
 	name      string // the server's own, or the one it was given instead
 	qualified string // server__name; may be any text
@@ -148,13 +196,20 @@ type prepared struct {
 
 // prepare makes the entries of the part, of which the rest is set.
 func (p *part) prepare() {
-	p.prepared = nil
-	if p.offering == nil || p.withheld {
+	p.prepared, p.changed = nil, nil
+	if p.offering == nil {
 		return
 	}
 	p.prepared = make([]prepared, 0, len(p.offering.tools))
 	for _, t := range p.offering.tools {
 		if !p.server.Rules.Offers(t.Name) {
+			continue
+		}
+		blocked := !p.pin.has(t)
+		if blocked {
+			p.changed = append(p.changed, t.Name)
+		}
+		if !p.listed() {
 			continue
 		}
 		name := t.Name
@@ -164,7 +219,7 @@ func (p *part) prepare() {
 		p.prepared = append(p.prepared, prepared{
 			name:      name,
 			qualified: qualified(p.server.Key, name),
-			plain:     p.entry(t, p.naming(t.Name, name).stable()),
+			plain:     p.entry(t, p.naming(t.Name, name).stable(), blocked),
 		})
 	}
 }
@@ -174,14 +229,18 @@ func (p *part) naming(tool, as string) naming {
 }
 
 // entry makes the entry of a tool under a name.
-func (p *part) entry(t hub.Tool, exposed string) *Entry {
+func (p *part) entry(t hub.Tool, exposed string, blocked bool) *Entry {
 	return &Entry{
 		Server:   p.server,
 		Tool:     t,
 		Exposed:  exposed,
 		Raw:      describe(t, exposed, p.server.Rules.Override[t.Name].Description),
 		Live:     p.offering.live,
+		Imported: p.offering.imported,
 		ListedAt: p.offering.listedAt,
+
+		staleFrom: p.staleFrom,
+		blocked:   blocked,
 	}
 }
 
@@ -222,7 +281,7 @@ func (p *part) named(i int, taken map[string]*Entry) *Entry {
 			continue
 		}
 		if this.other == nil || this.other.Exposed != name {
-			this.other = p.entry(tool, name)
+			this.other = p.entry(tool, name, this.plain.blocked)
 		}
 		return this.other
 	}
@@ -241,30 +300,48 @@ func assemble(parts []*part) *Snapshot {
 		exposed:   make(map[string]*Entry, total),
 		qualified: make(map[string]*Entry),
 		bare:      make(map[string][]*Entry, total),
+		barred:    make(map[string]*Entry),
 		counts:    make(map[string]count, len(parts)),
+		changed:   make(map[string][]string),
 	}
 	for _, p := range parts {
-		if p.offering != nil && !p.withheld {
-			n := len(p.prepared)
-			s.counts[p.server.Key] = count{offered: n, hidden: len(p.offering.tools) - n}
+		if len(p.changed) > 0 {
+			s.changed[p.server.Key] = p.changed
 		}
+		if !p.listed() {
+			continue
+		}
+		first := len(s.entries)
 		for i := range p.prepared {
-			e := p.named(i, s.exposed)
-			s.entries = append(s.entries, e)
-			s.exposed[e.Exposed] = e
-			this := &p.prepared[i]
-			if !strings.Contains(this.name, Separator) {
-				s.bare[this.name] = append(s.bare[this.name], e)
-			}
-			if full := this.qualified; full != e.Exposed {
-				if _, clash := s.qualified[full]; !clash {
-					s.qualified[full] = e
-				}
-			}
+			s.add(&p.prepared[i], p.named(i, s.exposed))
 		}
-		if p.offering != nil && !p.withheld && p.offering.instructions != "" {
+		s.counts[p.server.Key] = count{
+			first: first, offered: len(s.entries) - first, hidden: len(p.offering.tools) - len(p.prepared),
+		}
+		if p.offering.instructions != "" {
 			s.instructions = append(s.instructions, Instructions{p.server.Key, p.offering.instructions})
 		}
 	}
 	return s
+}
+
+// add adds a tool under the name that it has here.
+func (s *Snapshot) add(this *prepared, e *Entry) {
+	s.exposed[e.Exposed] = e
+	if full := this.qualified; full != e.Exposed {
+		if _, clash := s.qualified[full]; !clash {
+			s.qualified[full] = e
+		}
+	}
+	bare := !strings.Contains(this.name, Separator)
+	if !e.blocked {
+		s.entries = append(s.entries, e)
+		if bare {
+			s.bare[this.name] = append(s.bare[this.name], e)
+		}
+		return
+	}
+	if _, other := s.barred[this.name]; bare && !other {
+		s.barred[this.name] = e
+	}
 }

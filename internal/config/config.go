@@ -19,6 +19,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -45,6 +46,13 @@ type Config struct {
 	// Endpoints are the addresses of "mcpEndpoint", each once, in their order.
 	// They hold tokens.
 	Endpoints []string
+
+	// CacheTTL is the age up to which the tools that are known from before the
+	// hub's start need not be asked for when it starts. It is more than 0.
+	CacheTTL time.Duration
+	// ForceRefresh has every server asked for its tools when the hub starts,
+	// whatever is known.
+	ForceRefresh bool
 }
 
 // Warning is something in the file that has no effect, or another one than its
@@ -87,7 +95,7 @@ func (p Problems) Unwrap() []error {
 // Default is the configuration without a file: the built-in servers with the
 // given keys, in that order.
 func Default(builtins []string) *Config {
-	c := &Config{}
+	c := &Config{CacheTTL: defaultCacheTTL}
 	for _, key := range builtins {
 		c.Servers = append(c.Servers, builtin(key))
 	}
@@ -169,14 +177,7 @@ func (c *Config) number() {
 
 // builtin is a built-in server with its default settings.
 func builtin(key string) hub.Server {
-	return hub.Server{
-		Key:           key,
-		Kind:          hub.KindBuiltin,
-		Enabled:       true,
-		AutoStart:     true,
-		AutoRestart:   true,
-		AutoReconnect: true,
-		Priority:      hub.PriorityBuiltin,
-		Timeout:       hub.DefaultTimeout,
-	}
+	s := usualOf(hub.KindBuiltin)
+	s.Key = key
+	return s
 }

@@ -98,6 +98,9 @@ func show(c *Config) string {
 	for _, url := range c.Endpoints {
 		fmt.Fprintf(&b, "endpoint %q\n", url)
 	}
+	if c.CacheTTL != time.Hour || c.ForceRefresh {
+		fmt.Fprintf(&b, "cache-ttl %s force-refresh %v\n", c.CacheTTL, c.ForceRefresh)
+	}
 	for _, s := range c.Servers {
 		fmt.Fprintf(&b, "%d %q %s priority=%d timeout=%s", s.Order, s.Key, s.Kind, s.Priority, s.Timeout)
 		for _, f := range []struct {
@@ -105,7 +108,10 @@ func show(c *Config) string {
 			name string
 		}{
 			{!s.Enabled, "disabled"},
-			{!s.AutoStart, "on-demand"},
+			{s.AutoStart && s.Kind != hub.KindBuiltin, "auto-start"},
+			{!s.AutoStart && s.Kind == hub.KindBuiltin, "on-demand"},
+			{s.Preload, "preload"},
+			{s.Pinned, "pinned"},
 			{!s.AutoRestart, "no-restart"},
 			{!s.AutoReconnect, "no-reconnect"},
 			{s.BareNames, "bare-names"},
@@ -117,6 +123,7 @@ func show(c *Config) string {
 			}
 		}
 		b.WriteByte('\n')
+		showLife(&b, s)
 		if s.Name != "" {
 			fmt.Fprintf(&b, "  name %q\n", s.Name)
 		}
@@ -151,6 +158,31 @@ func show(c *Config) string {
 	return b.String()
 }
 
+// showLife shows what is said about the life of a server.
+func showLife(b *strings.Builder, s hub.Server) {
+	usual := usualOf(s.Kind)
+	for _, f := range []struct {
+		name    string
+		is, was any
+	}{
+		{"idle-stop", s.IdleStop, usual.IdleStop},
+		{"instances", s.Instances, usual.Instances},
+		{"max-reconnects", s.MaxReconnects, usual.MaxReconnects},
+		{"health", s.Health, usual.Health},
+		{"breaker", s.Breaker, usual.Breaker},
+		{"limits", s.Limits, usual.Limits},
+		{"direct-node", s.DirectNode, usual.DirectNode},
+		{"list-ttl", s.ListTTL, usual.ListTTL},
+	} {
+		if f.is != f.was {
+			fmt.Fprintf(b, "  %s %+v\n", f.name, f.is)
+		}
+	}
+	if s.Sandbox != nil {
+		fmt.Fprintf(b, "  sandbox read=%q write=%q connect=%d bind=%d\n", s.Sandbox.Read, s.Sandbox.Write, s.Sandbox.Connect, s.Sandbox.Bind)
+	}
+}
+
 func TestDefault(t *testing.T) {
 	var want []hub.Server
 	for i, key := range []string{"calculator", "datetime"} {
@@ -159,7 +191,7 @@ func TestDefault(t *testing.T) {
 			Enabled: true, AutoStart: true, AutoRestart: true, AutoReconnect: true,
 		})
 	}
-	if diff := cmp.Diff(&Config{Servers: want}, Default([]string{"calculator", "datetime"})); diff != "" {
+	if diff := cmp.Diff(&Config{Servers: want, CacheTTL: time.Hour}, Default([]string{"calculator", "datetime"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if c := Default(nil); len(c.Servers) != 0 {

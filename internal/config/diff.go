@@ -6,11 +6,22 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
+// Changes names servers by what another configuration does to them, in the
+// order of the new configuration, those that are removed in that of the old
+// one. Each is in one list besides Restarted.
+type Changes struct {
+	Added, Changed, Removed, Unchanged []string
+
+	// Restarted are those of Changed that are reached in another way than
+	// before: if one runs, it is ended and started anew. What changed about the
+	// others holds at once.
+	Restarted []string
+}
+
 // Diff compares the servers of two configurations, either of which may be nil.
-// It returns their keys, each in one of the lists: added, changed and
-// unchanged in the order of the new configuration, removed in that of the old
-// one. The order of the servers is no change.
-func Diff(before, after *Config) (added, changed, removed, unchanged []string) {
+// The order of the servers is no change.
+func Diff(before, after *Config) Changes {
+	var c Changes
 	was := make(map[string]hub.Server)
 	if before != nil {
 		for _, s := range before.Servers {
@@ -24,20 +35,33 @@ func Diff(before, after *Config) (added, changed, removed, unchanged []string) {
 			kept[s.Key] = true
 			switch old.Order = s.Order; {
 			case !ok:
-				added = append(added, s.Key)
+				c.Added = append(c.Added, s.Key)
 			case reflect.DeepEqual(old, s):
-				unchanged = append(unchanged, s.Key)
+				c.Unchanged = append(c.Unchanged, s.Key)
 			default:
-				changed = append(changed, s.Key)
+				c.Changed = append(c.Changed, s.Key)
+				if old.Enabled && s.Enabled && !reflect.DeepEqual(way(old), way(s)) {
+					c.Restarted = append(c.Restarted, s.Key)
+				}
 			}
 		}
 	}
 	if before != nil {
 		for _, s := range before.Servers {
 			if !kept[s.Key] {
-				removed = append(removed, s.Key)
+				c.Removed = append(c.Removed, s.Key)
 			}
 		}
 	}
-	return added, changed, removed, unchanged
+	return c
+}
+
+// way is what of a server says how it is reached; the fleet goes by the same.
+func way(s hub.Server) hub.Server {
+	return hub.Server{
+		Kind: s.Kind, Simulated: s.Simulated,
+		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Dir: s.Dir,
+		Limits: s.Limits, Sandbox: s.Sandbox, DirectNode: s.DirectNode,
+		URL: s.URL, Headers: s.Headers,
+	}
 }

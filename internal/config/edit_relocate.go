@@ -20,16 +20,18 @@ func Relocate(s hub.Server, path string) hub.Server {
 	}
 	from := origin{dir: filepath.Dir(path), project: secret.Workspace(filepath.Dir(path))}
 	s.Command, s.URL = from.text(s.Command), from.text(s.URL)
-	s.Args = slices.Clone(s.Args)
-	for i, arg := range s.Args {
-		s.Args[i] = from.text(arg)
-	}
+	s.Args = from.texts(s.Args)
 	s.Env, s.Headers = from.pairs(s.Env), from.pairs(s.Headers)
 	if s.EnvFile != "" {
 		s.EnvFile = from.path(from.project, from.text(s.EnvFile))
 	}
 	if s.Dir != "" {
 		s.Dir = from.path(from.project, from.text(s.Dir))
+	}
+	if s.Sandbox != nil {
+		box := *s.Sandbox
+		box.Read, box.Write = from.texts(box.Read), from.texts(box.Write)
+		s.Sandbox = &box
 	}
 	return s
 }
@@ -44,6 +46,14 @@ func (o origin) pairs(pairs map[string]string) map[string]string {
 	moved := make(map[string]string, len(pairs))
 	for name, value := range pairs {
 		moved[name] = o.text(value)
+	}
+	return moved
+}
+
+func (o origin) texts(texts []string) []string {
+	moved := slices.Clone(texts)
+	for i, t := range moved {
+		moved[i] = o.text(t)
 	}
 	return moved
 }

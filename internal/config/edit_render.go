@@ -27,15 +27,14 @@ func Render(s hub.Server) []byte {
 	r.text("url", s.URL)
 	r.pairs("headers", s.Headers)
 	r.flag("enabled", s.Enabled, true)
-	r.flag("autoStart", s.AutoStart, true)
-	r.flag("autoRestart", s.AutoRestart, true)
-	r.flag("autoReconnect", s.AutoReconnect, true)
+	r.life(&s)
 	if s.Priority != usualPriority(s.Kind) {
 		r.add("priority", hujson.Int(int64(s.Priority)))
 	}
 	if s.Timeout != hub.DefaultTimeout {
 		r.text("timeout", s.Timeout.String())
 	}
+	r.confinement(&s)
 	r.flag("bareNames", s.BareNames, false)
 	if s.PrefixURIs {
 		r.text("resources", "prefixed")

@@ -61,14 +61,14 @@ func TestRenderGolden(t *testing.T) {
 }
 
 func TestRender(t *testing.T) {
-	on := hub.Server{
-		Key: "k", Enabled: true, AutoStart: true, AutoRestart: true, AutoReconnect: true, Timeout: hub.DefaultTimeout,
-	}
+	on := usualServer()
+	on.Key = "k"
 	for _, test := range []struct {
 		change func(*hub.Server)
 		want   string
 	}{
-		{func(s *hub.Server) { s.Key, s.Kind, s.Priority = "calculator", hub.KindBuiltin, hub.PriorityBuiltin }, `{}`},
+		{func(s *hub.Server) { *s = builtin("calculator") }, `{}`},
+		{func(s *hub.Server) { *s = builtin("calculator"); s.AutoStart, s.Preload = false, true }, `{"autoStart":false,"preload":true}`},
 		{
 			func(s *hub.Server) { s.Kind, s.URL, s.Priority = hub.KindHTTP, "https://h/mcp", hub.PriorityRemote },
 			`{"url":"https://h/mcp"}`,
@@ -87,7 +87,38 @@ func TestRender(t *testing.T) {
 		},
 		{
 			func(s *hub.Server) {
+				s.Kind, s.URL, s.Priority = hub.KindHTTP, "https://h/mcp", hub.PriorityRemote
+				s.AutoStart, s.Preload, s.IdleStop, s.Instances = true, true, 90*time.Second, hub.Instances{Min: 2, Max: 4, Queue: 3}
+				s.MaxReconnects, s.Health.Interval, s.Health.Timeout, s.Health.Misses, s.Health.Path = 3, time.Second, time.Minute, 1, "/health"
+				s.Breaker, s.ListTTL, s.Pinned = hub.Breaker{Failures: 2, Cooldown: time.Minute}, time.Hour, true
+			},
+			`{"url":"https://h/mcp","autoStart":true,"preload":true,"cleanupInterval":"1m30s","instances":{"min":2,"max":4,"queue":3},` +
+				`"maxReconnectAttempts":3,"healthCheckInterval":"1s","healthCheckTimeout":"1m0s","healthCheckMisses":1,"healthCheckPath":"/health",` +
+				`"circuitBreaker":{"failures":2,"cooldown":"1m0s"},"cacheTTL":"1h0m0s","pinned":true}`,
+		},
+		{
+			func(s *hub.Server) {
+				s.Kind, s.Command, s.Priority = hub.KindStdio, "c", hub.PriorityLocal
+				s.IdleStop, s.Instances, s.Health, s.Breaker, s.ListTTL = 0, hub.Instances{Min: 1, Max: 8, Queue: 1}, hub.Health{}, hub.Breaker{}, 0
+				s.Limits = hub.Limits{Memory: 512 << 20, CPU: 1.5, Processes: 20, Files: 256}
+				s.Sandbox = &hub.Sandbox{Read: []string{"${userHome}/r"}, Write: []string{"w"}, Connect: []uint16{443, 80}, Bind: []uint16{0}}
+				s.DirectNode = true
+			},
+			`{"command":"c","cleanupInterval":"off","instances":{"max":8},"healthCheckInterval":"off","circuitBreaker":false,"cacheTTL":"off",` +
+				`"limits":{"memory":"512MB","cpu":1.5,"processes":20,"files":256},` +
+				`"sandbox":{"read":["${userHome}/r"],"write":["w"],"connect":[443,80],"bind":[0]},"directNode":true}`,
+		},
+		{
+			func(s *hub.Server) {
+				s.Kind, s.Command, s.Priority, s.Sandbox, s.Breaker.Failures = hub.KindStdio, "c", hub.PriorityLocal, &hub.Sandbox{}, 1
+				s.Limits.Memory = 1<<20 + 1
+			},
+			`{"command":"c","circuitBreaker":{"failures":1},"limits":{"memory":"1048577B"},"sandbox":{}}`,
+		},
+		{
+			func(s *hub.Server) {
 				*s = hub.Server{
+					IdleStop: on.IdleStop, Health: on.Health, Breaker: on.Breaker, ListTTL: on.ListTTL,
 					Key: "k", Name: "名 \"n\"", Kind: hub.KindStdio, Command: "c", Args: []string{"<a>", ""}, Dir: "/d",
 					Env: map[string]string{"B": "${env:B}", "A": ""}, EnvFile: ".env",
 					Priority: 7, Timeout: 90 * time.Second, BareNames: true, PrefixURIs: true,
@@ -98,7 +129,7 @@ func TestRender(t *testing.T) {
 				}
 			},
 			`{"name":"名 \"n\"","command":"c","args":["<a>",""],"env":{"A":"","B":"${env:B}"},"envFile":".env","cwd":"/d",` +
-				`"enabled":false,"autoStart":false,"autoRestart":false,"autoReconnect":false,"priority":7,"timeout":"1m30s",` +
+				`"enabled":false,"autoRestart":false,"autoReconnect":false,"priority":7,"timeout":"1m30s",` +
 				`"bareNames":true,"resources":"prefixed","tools":["a"],"denyTools":["d"],` +
 				`"toolOverrides":{"a":{"name":"n","description":"d"},"b":{"description":"e"}}}`,
 		},
@@ -125,8 +156,9 @@ func TestRelocate(t *testing.T) {
 		Command: "${workspaceFolder}/run", Args: []string{"${workspaceFolderBasename}", "$${workspaceFolder}", "${input:key}"},
 		Env: map[string]string{"F": "${file:key}", "H": "${file:~/key}"}, EnvFile: ".env",
 		Dir: "sub", Headers: map[string]string{"A": "Bearer ${file:key}"}, URL: "http://h/${env:X}",
+		Sandbox: &hub.Sandbox{Read: []string{"${workspaceFolder}/data", "rel"}, Write: []string{"~/w"}, Connect: []uint16{1}},
 	}
-	before := fmt.Sprint(s)
+	before := fmt.Sprint(s, s.Sandbox)
 	got := Relocate(s, path)
 	escaped := literal(project)
 	want := hub.Server{
@@ -136,12 +168,13 @@ func TestRelocate(t *testing.T) {
 		},
 		EnvFile: filepath.Join(project, ".env"),
 		Dir:     filepath.Join(project, "sub"), Headers: map[string]string{"A": "Bearer ${file:" + filepath.Join(project, ".vscode", "key") + "}"},
-		URL: "http://h/${env:X}",
+		URL:     "http://h/${env:X}",
+		Sandbox: &hub.Sandbox{Read: []string{escaped + "/data", "rel"}, Write: []string{"~/w"}, Connect: []uint16{1}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
-	if fmt.Sprint(s) != before {
+	if fmt.Sprint(s, s.Sandbox) != before {
 		t.Error("the server that was given was changed")
 	}
 	if diff := cmp.Diff(s, Relocate(s, "mcp.json")); diff != "" {

@@ -24,8 +24,8 @@ const (
 	// and embedded, an address in "command".
 	FormLumi Form = "lumi"
 
-	// FormXiaozhi is xiaozhi.config.json: "mcpServers" beside "mcpEndpoint",
-	// "mcpServerConfig" and "mcpServiceManager". Servers run in its directory.
+	// FormXiaozhi is xiaozhi.config.json: "mcpServers" beside "mcpEndpoint" or
+	// "mcpServerConfig". Servers run in its directory.
 	FormXiaozhi Form = "xiaozhi"
 
 	// FormController is mcp_server.json: an array "mcp_servers" of entries with
@@ -49,7 +49,7 @@ func formOf(members []member) Form {
 	switch {
 	case has("mcp_servers"):
 		return FormController
-	case has("mcpEndpoint", "mcpServerConfig", "mcpServiceManager"):
+	case has("mcpEndpoint", "mcpServerConfig"):
 		return FormXiaozhi
 	case servers != nil && isLumi(*servers):
 		return FormLumi

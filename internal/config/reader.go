@@ -21,9 +21,13 @@ type reader struct {
 	ours     []string        // those of them that are ours
 	form     Form
 
-	unit    time.Duration // that a bare number of a server's "timeout" counts
-	timeout time.Duration // of a server that has none
-	dir     string        // "cwd" of a server that has none
+	unit  time.Duration // that a bare number of a server's "timeout" counts
+	usual hub.Server    // what holds for one that does not say otherwise
+	dir   string        // "cwd" of a server that has none
+
+	cacheTTL     time.Duration
+	forceRefresh bool
+	preloads     []preload
 
 	servers   []hub.Server
 	seen      map[string]int // where each key was first
@@ -44,9 +48,9 @@ func (r *reader) read(root hujson.Value) {
 	}
 	r.ours = ourMembers()
 	r.seen = make(map[string]int)
-	r.unit, r.timeout = time.Millisecond, hub.DefaultTimeout
+	r.unit, r.usual, r.cacheTTL = time.Millisecond, usualServer(), defaultCacheTTL
 	if r.form == FormController {
-		r.unit, r.timeout = time.Second, controllerTimeout
+		r.unit, r.usual.Timeout = time.Second, controllerTimeout
 	}
 	r.dir = r.projectDir()
 
@@ -91,10 +95,11 @@ func (r *reader) setting(m member) bool {
 		return r.projects(m)
 	case "inputs": // resolved by their ids, see package secret
 		return r.form == FormVSCode
-	case "cache_ttl_seconds", "force_refresh_on_init":
-		// Lists are never stale here: every server is asked for its tools anew
-		// when it is connected.
-		return r.form == FormController
+	case "cache_ttl_seconds", "force_refresh_on_init", "mcpServiceManager":
+		if !isNull(m.value) {
+			r.general(m)
+		}
+		return true
 	}
 	return r.form == FormXiaozhi && r.xiaozhi(m)
 }
@@ -170,7 +175,9 @@ func (r *reader) unknownTop(unknown []member) {
 }
 
 // topMembers are the names with a meaning at the top of a file of ours.
-func topMembers() []string { return []string{"mcpServers", "$schema"} }
+func topMembers() []string {
+	return []string{"mcpServers", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema"}
+}
 
 // find is the value of a member of v, or nil.
 func find(v hujson.Value, name string) *hujson.Value {
@@ -188,7 +195,7 @@ func find(v hujson.Value, name string) *hujson.Value {
 
 // config is what the file says, with the built-in servers.
 func (r *reader) config() *Config {
-	c := &Config{Path: r.path, Form: r.form, Endpoints: r.endpoints}
+	c := &Config{Path: r.path, Form: r.form, Endpoints: r.endpoints, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh}
 	own := make(map[string]hub.Server) // built-ins with the file's settings
 	var rest []hub.Server
 	for _, s := range r.servers {
@@ -210,6 +217,7 @@ func (r *reader) config() *Config {
 	}
 	c.Servers = append(c.Servers, rest...)
 	c.number()
+	r.preload(c.Servers)
 	r.flip(c.Servers)
 	return c
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -19,8 +20,8 @@ import (
 const shortestSecret = 6
 
 // Resolve returns the server as it is to be connected now: with the
-// placeholders in its command, arguments, environment, folder, URL and headers
-// filled in, a relative folder made absolute and files of environment
+// placeholders in its command, arguments, environment, folder, sandbox, URL and
+// headers filled in, relative folders made absolute and files of environment
 // variables read. The server that was given stays as it is.
 //
 // The texts returned besides are not to be shown: what was filled in, and what
@@ -110,6 +111,30 @@ func (f *filling) stdio(s *hub.Server) {
 		s.Dir, err = f.resolver.Path(dir)
 		f.fail(err)
 	}
+	if s.Sandbox != nil {
+		box := *s.Sandbox
+		box.Read, box.Write = f.paths(box.Read, s.Dir), f.paths(box.Write, s.Dir)
+		s.Sandbox = &box
+	}
+}
+
+// paths fills in paths of a server's sandbox, which start from its working
+// directory, and makes them absolute.
+func (f *filling) paths(paths []string, dir string) []string {
+	filled := slices.Clone(paths)
+	for i, path := range filled {
+		path, err := f.resolver.Resolve(path)
+		f.fail(err)
+		switch {
+		case strings.HasPrefix(path, "~"): // for the user's home
+			path, err = f.resolver.Path(path)
+		case !filepath.IsAbs(path):
+			path, err = filepath.Abs(filepath.Join(dir, path))
+		}
+		f.fail(err)
+		filled[i] = path
+	}
+	return filled
 }
 
 // env fills in environment variables. What the file of variables holds gives

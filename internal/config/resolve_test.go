@@ -190,18 +190,17 @@ func TestDiff(t *testing.T) {
 	before := parse(`{"mcpServers":{"a":{"command":"x","env":{"K":"1"}},"b":{"command":"x"},"c":{"url":"http://c"},"d":{"command":"x"}}}`)
 	after := parse(`{"mcpServers":{"new":{"command":"x"},"c":{"url":"http://c","headers":{}},"a":{"command":"x","env":{"K":"2"}},"b":{"command":"x","args":[],"type":"stdio"},"device":{"priority":1}}}`)
 	for _, test := range []struct {
-		before, after                      *Config
-		added, changed, removed, unchanged string
+		before, after *Config
+		want          string // added, changed, removed, unchanged, restarted
 	}{
-		{before, after, "[new]", "[device a]", "[d]", "[c b]"},
-		{before, before, "[]", "[]", "[]", "[device a b c d]"},
-		{nil, after, "[device new c a b]", "[]", "[]", "[]"},
-		{before, nil, "[]", "[]", "[device a b c d]", "[]"},
-		{nil, nil, "[]", "[]", "[]", "[]"},
+		{before, after, "{[new] [device a] [d] [c b] [a]}"},
+		{before, before, "{[] [] [] [device a b c d] []}"},
+		{nil, after, "{[device new c a b] [] [] [] []}"},
+		{before, nil, "{[] [] [device a b c d] [] []}"},
+		{nil, nil, "{[] [] [] [] []}"},
 	} {
-		added, changed, removed, unchanged := Diff(test.before, test.after)
-		if got, want := fmt.Sprint(added, changed, removed, unchanged), strings.Join([]string{test.added, test.changed, test.removed, test.unchanged}, " "); got != want {
-			t.Errorf("got %s, want %s", got, want)
+		if got := fmt.Sprint(Diff(test.before, test.after)); got != test.want {
+			t.Errorf("got %s, want %s", got, test.want)
 		}
 	}
 }

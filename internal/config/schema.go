@@ -48,8 +48,11 @@ func Schema() []byte {
 				PropertyNames:        &jsonschema.Schema{MinLength: new(1), MaxLength: new(maxKey)},
 				AdditionalProperties: &jsonschema.Schema{Ref: "#/$defs/server"},
 			},
+			"mcpServiceManager":     managerSchema(),
+			"cache_ttl_seconds":     cacheTTLSchema(),
+			"force_refresh_on_init": forceRefreshSchema(),
 		},
-		PropertyOrder: []string{"$schema", "mcpServers"},
+		PropertyOrder: []string{"$schema", "mcpServers", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init"},
 		Defs:          map[string]*jsonschema.Schema{"server": server},
 	}
 	var b bytes.Buffer
@@ -91,9 +94,7 @@ func resourcesSchema() *jsonschema.Schema {
 	return withDefault(&jsonschema.Schema{Type: "string", Enum: []any{"verbatim", "prefixed"}}, `"verbatim"`)
 }
 
-func timeoutSchema() *jsonschema.Schema {
-	return withDefault(&jsonschema.Schema{Types: []string{"integer", "string"}, Examples: []any{"90s", 30000}}, `"30s"`)
-}
+func timeoutSchema() *jsonschema.Schema { return spanSchema(`"30s"`)() }
 
 func prioritySchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: new(float64(-maxPriority)), Maximum: new(float64(maxPriority))}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -51,14 +50,9 @@ func (r *reader) server(m member, block string) *entry {
 		among:  block,
 		where:  "server " + quoted(m.name) + ": ",
 		has:    make(map[string]member),
-		server: hub.Server{
-			Key:           m.name,
-			Enabled:       true,
-			AutoStart:     true,
-			AutoRestart:   true,
-			AutoReconnect: true,
-		},
+		server: r.usual,
 	}
+	e.server.Key = m.name
 	if e.name == lumiDevice {
 		e.server.Key = ourDevice
 	}
@@ -214,23 +208,16 @@ func (e *entry) set(to *bool, m member) {
 }
 
 func (e *entry) readTimeout(m member) {
-	if limit := e.duration(m, e.where, e.timeoutUnit(m)); limit > 0 {
+	if limit := e.duration(m, e.where, e.timeoutUnit(m), ""); limit > 0 {
 		e.server.Timeout = limit
 	}
 }
 
 func (e *entry) readPriority(m member) {
-	lit, ok := m.value.Value.(hujson.Literal)
-	if !ok || lit.Kind() != '0' {
-		e.wrong(m.name, m.value, "a whole number")
-		return
+	n := maxPriority + 1
+	if e.whole(&n, m, -maxPriority, maxPriority); n <= maxPriority {
+		e.priority = &n
 	}
-	n, err := strconv.Atoi(string(lit))
-	if err != nil || n < -maxPriority || n > maxPriority {
-		e.problem(m.value.StartOffset, `%s"priority" must be a whole number from %d to %d`, e.where, -maxPriority, maxPriority)
-		return
-	}
-	e.priority = &n
 }
 
 func (e *entry) readResources(m member) {

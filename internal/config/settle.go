@@ -67,14 +67,12 @@ func (e *entry) readTransport(m member) { e.readType(m) }
 // settle makes a server of what the members say together.
 func (e *entry) settle() {
 	e.settleKind()
+	e.settleLife()
 	e.settleRules()
 	if e.priority != nil {
 		e.server.Priority = *e.priority
 	} else {
 		e.server.Priority = usualPriority(e.server.Kind)
-	}
-	if e.server.Timeout == 0 {
-		e.server.Timeout = e.timeout
 	}
 	switch {
 	case e.enabled != nil && e.disabled != nil && *e.enabled == *e.disabled:
@@ -171,7 +169,7 @@ func (e *entry) run(command member) {
 	if s.Dir == "" {
 		s.Dir = e.dir
 	}
-	e.useless(`a server with "command"`, "headers", "apiKey", "simulated")
+	e.useless(`a server with "command"`, "headers", "apiKey", "maxReconnectAttempts", "healthCheckPath", "simulated")
 	e.leaveOutOurselves()
 }
 
@@ -183,7 +181,7 @@ func (e *entry) reach(link member, kind hub.Kind) {
 		s.Kind = kindOfURL(s.URL, link.name != "httpUrl")
 	}
 	e.checkURL(link)
-	e.useless(`a server with "url"`, "args", "env", "envFile", "cwd", "simulated")
+	e.useless(`a server with "url"`, "args", "env", "envFile", "cwd", "limits", "sandbox", "directNode", "simulated")
 	e.leaveOutOurselves()
 	if e.apiKey == "" {
 		return
@@ -227,7 +225,7 @@ func (e *entry) embedded() {
 // builtin is an entry that changes the settings of a built-in server.
 func (e *entry) builtin() {
 	e.server.Kind = hub.KindBuiltin
-	e.useless("a built-in server", "command", "url", "args", "env", "envFile", "cwd", "headers", "apiKey")
+	e.useless("a built-in server", append(lifeMembers(), "command", "url", "args", "env", "envFile", "cwd", "headers", "apiKey")...)
 }
 
 // useless warns about members that have no effect on such a server, and drops

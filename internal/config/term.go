@@ -80,8 +80,20 @@ func ownTerms() []term {
 			doc: "The opposite of `enabled`.",
 		},
 		{
-			name: "autoStart", schema: onSchema, read: (*entry).readAutoStart,
-			doc: "false: the server is started at the first call if its tools are known from before; else once at the start, to learn them.",
+			name: "autoStart", schema: offSchema, read: (*entry).readAutoStart,
+			doc: "true: the server is started with Toolcrib and kept running. By default the first call starts it; one whose tools are not known yet is started once to learn them. Built-in servers always run unless this is false.",
+		},
+		{
+			name: "preload", schema: offSchema, read: (*entry).readPreload,
+			doc: "true: the server is started with Toolcrib, so that the first call finds it running, and ends after `cleanupInterval` like others.",
+		},
+		{
+			name: "cleanupInterval", schema: intervalSchema(`"5m"`), read: (*entry).readIdleStop,
+			doc: "After how long without a call and without a lease the server is ended, until it is needed again: whole milliseconds, or a text such as \"10m\"; at most 24h; 0 or \"off\" for never.",
+		},
+		{
+			name: "instances", schema: instancesSchema, read: (*entry).readInstances,
+			doc: "How many processes or connections of the server there may be at once: a number, or an object with `min`, `max` and `queue`. More than one makes calls run side by side that the server would carry out one after another.",
 		},
 		{
 			name: "autoRestart", schema: onSchema, read: (*entry).readAutoRestart,
@@ -90,6 +102,50 @@ func ownTerms() []term {
 		{
 			name: "autoReconnect", schema: onSchema, read: (*entry).readAutoReconnect,
 			doc: "false: a remote server that was lost is not tried again until a person does.",
+		},
+		{
+			name: "maxReconnectAttempts", schema: countSchema(0, maxReconnects, "0"), read: (*entry).readReconnects,
+			doc: "After how many failed attempts in a row a remote server is given up until a person starts it; 0 for never.",
+		},
+		{
+			name: "healthCheckInterval", schema: intervalSchema(`"30s"`), read: (*entry).readHealthInterval,
+			doc: "How often a server that is connected and says nothing by itself is asked whether it is well: whole milliseconds, or a text such as \"1m\"; at most 24h; 0 or \"off\" for never. A check never starts a server, and none is made while a call is under way.",
+		},
+		{
+			name: "healthCheckTimeout", schema: spanSchema(`"10s"`), read: (*entry).readHealthTimeout,
+			doc: "How long the answer to a health check may take.",
+		},
+		{
+			name: "healthCheckMisses", schema: countSchema(1, maxMisses, "3"), read: (*entry).readMisses,
+			doc: "How many health checks in a row without an answer make the server degraded; after as many more it is connected anew.",
+		},
+		{
+			name: "healthCheckPath", schema: pathSchema, read: (*entry).readHealthPath,
+			doc: "A path such as `/health` on the host of `url`: a GET of it is then the health check of a remote server, in place of a request in MCP.",
+		},
+		{
+			name: "circuitBreaker", schema: breakerSchema, read: (*entry).readBreaker,
+			doc: "After how many calls in a row that got no answer calls are refused at once (`failures`, 5), and after how long one is let through to try (`cooldown`, \"30s\"); false for never. An answer that reports an error is an answer.",
+		},
+		{
+			name: "limits", schema: limitsSchema, read: (*entry).readLimits,
+			doc: "What the program's processes may take.",
+		},
+		{
+			name: "sandbox", schema: sandboxSchema, read: (*entry).readSandbox,
+			doc: "Confines the program, on Linux: it reaches nothing but what is named here and what every program needs to run. Without this, or with false, it is not confined. A system that cannot confine it does not start it.",
+		},
+		{
+			name: "directNode", schema: offSchema, read: (*entry).readDirectNode,
+			doc: "true: once npx has installed the package, the server is started by node without npx, which is faster and needs less memory.",
+		},
+		{
+			name: "cacheTTL", schema: intervalSchema(`"5m"`), read: (*entry).readListTTL,
+			doc: "At what age the list of tools of a running server that announces no changes is asked for again: whole milliseconds, or a text such as \"5m\"; at most 24h; 0 or \"off\" for never.",
+		},
+		{
+			name: "pinned", schema: offSchema, read: (*entry).readPinned,
+			doc: "true: a tool whose description or parameters are not those that were accepted is not offered until a person accepts them.",
 		},
 		{
 			name: "timeout", schema: timeoutSchema, read: (*entry).readTimeout,
@@ -134,6 +190,7 @@ func foreignTerms() []term {
 		{name: "transportType", like: "type", whose: "Cline", adds: true, read: (*entry).readTransport},
 		{name: "serverUrl", like: "url", whose: "Windsurf", read: (*entry).readURL},
 		{name: "httpUrl", like: "url", whose: "Gemini CLI", read: (*entry).readURL},
+		{name: "health_check_path", like: "healthCheckPath", whose: "UI Config", read: (*entry).readHealthPath},
 		{name: "environment", like: "env", whose: "opencode", read: (*entry).readEnv},
 		{name: "isActive", like: "enabled", whose: "Cherry Studio", read: (*entry).readEnabled},
 		{name: "includeTools", like: "tools", whose: "Gemini CLI", read: (*entry).readTools},

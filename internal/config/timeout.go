@@ -31,12 +31,14 @@ func (e *entry) timeoutUnit(m member) time.Duration {
 }
 
 // duration reads a bare number of units, or a text with units of its own. It
-// is 0 if it is of no use, which is then reported.
-func (d *document) duration(m member, where string, unit time.Duration) time.Duration {
+// is 0 if it is of no use, which is then reported. never is what a problem says
+// besides, of one that may be none.
+func (d *document) duration(m member, where string, unit time.Duration, never string) time.Duration {
 	form := `whole milliseconds, such as 30000, or a duration, such as "30s"`
 	if unit == time.Second {
 		form = `whole seconds, such as 30, or a duration, such as "30s"`
 	}
+	form += never
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '0' && lit.Kind() != '"' {
 		d.problem(m.value.StartOffset, "%s%s must be %s, but is %s", where, quoted(m.name), form, kindOf(m.value))
@@ -55,10 +57,10 @@ func (d *document) duration(m member, where string, unit time.Duration) time.Dur
 	}
 	switch {
 	case limit <= 0:
-		d.problem(m.value.StartOffset, "%s%s must be more than 0", where, quoted(m.name))
+		d.problem(m.value.StartOffset, "%s%s must be more than 0%s", where, quoted(m.name), never)
 		return 0
 	case limit > maxTimeout:
-		d.problem(m.value.StartOffset, "%s%s must be at most 24h", where, quoted(m.name))
+		d.problem(m.value.StartOffset, "%s%s must be at most 24h%s", where, quoted(m.name), never)
 		return 0
 	}
 	return limit

@@ -28,8 +28,6 @@ func (r *reader) xiaozhi(m member) bool {
 		r.endpoint(m)
 	case "mcpServerConfig":
 		r.serverConfig(m)
-	case "mcpServiceManager":
-		r.serviceManager(m)
 	case "customMCP":
 		tools := find(m.value, "tools")
 		if tools == nil {
@@ -44,10 +42,10 @@ func (r *reader) xiaozhi(m member) bool {
 	return true
 }
 
-// xiaozhiMembers are the members of xiaozhi.config.json besides "mcpServers".
+// xiaozhiMembers are the members that only xiaozhi.config.json has.
 func xiaozhiMembers() []string {
 	return []string{
-		"mcpEndpoint", "mcpServerConfig", "mcpServiceManager", "customMCP", "connection", "modelscope", "platforms",
+		"mcpEndpoint", "mcpServerConfig", "customMCP", "connection", "modelscope", "platforms",
 		"asr", "tts", "llm", "toolCallLog", "toolGroups", "webUI",
 	}
 }
@@ -71,20 +69,6 @@ func (r *reader) endpoint(m member) {
 	}
 	if len(r.endpoints) > 0 {
 		r.warn(m.at, `this version does not connect to "mcpEndpoint" yet`)
-	}
-}
-
-// serviceManager reads "mcpServiceManager", of which only the time limit of
-// calls has a meaning here.
-func (r *reader) serviceManager(m member) {
-	members, _ := r.object(m.value, `"mcpServiceManager"`)
-	for _, m := range members {
-		if m.name != "serviceTimeout" || isNull(m.value) {
-			continue
-		}
-		if limit := r.duration(m, `"mcpServiceManager": `, r.unit); limit > 0 {
-			r.timeout = limit
-		}
 	}
 }
 

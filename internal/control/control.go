@@ -20,6 +20,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/toolindex"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
@@ -35,6 +36,9 @@ type Options struct {
 	// Probe opens a connection for a test, with everything that the fleet's
 	// connections have as well; see [upstream.Dial].
 	Probe func(ctx context.Context, s hub.Server) (*upstream.Conn, error)
+
+	// Costs tells the index how long tools usually take; nil knows of none.
+	Costs toolindex.Times
 }
 
 // Control carries out what operators ask for. Safe for concurrent use: changes
@@ -51,13 +55,16 @@ type Control struct {
 
 	mu     sync.Mutex
 	source Source
+
+	leases leases
 }
 
 // New returns the control of a fleet, and lists the servers in the catalog.
 func New(opt Options) *Control {
 	c := &Control{opt: opt, source: *opt.Source, tags: make([]byte, sha256.Size), tests: make(chan struct{}, maxTests)}
+	c.leases = leases{held: make(map[string]*tenancy), due: make(chan struct{}, 1)}
 	_, _ = rand.Read(c.tags) // which never fails
-	opt.Catalog.SetServers(enabled(c.source.Config))
+	c.list(c.source.Config)
 	return c
 }
 
@@ -93,8 +100,15 @@ func (c *Control) apply(s Source) {
 	c.setSource(s)
 	// Listed first: what the fleet learns of a new server is for a part of the
 	// catalog that is there.
-	c.opt.Catalog.SetServers(enabled(s.Config))
+	c.list(s.Config)
 	c.opt.Fleet.Apply(s.Config.Servers)
+	c.relet()
+}
+
+// list has the catalog list the servers.
+func (c *Control) list(cfg *config.Config) {
+	c.opt.Catalog.SetFreshness(cfg.CacheTTL, cfg.ForceRefresh)
+	c.opt.Catalog.SetServers(enabled(cfg))
 }
 
 // enabled is the servers whose tools are listed.

@@ -31,9 +31,13 @@ type sealing struct{ server, value string }
 func (c *Control) edit(change func(*draft) error) error {
 	c.change.Lock()
 	defer c.change.Unlock()
+	was := c.Source()
 	d, err := c.open()
 	if err != nil {
 		return err
+	}
+	if was.Exists && !d.Exists {
+		return removed(d.Path) // a file with the change alone would end all other servers
 	}
 	if err := change(d); err != nil {
 		return err

@@ -211,7 +211,7 @@ func TestBrokenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	unchanged := append(builtin.Keys(), "a")
-	if diff := cmp.Diff(control.Diff{Added: []string{"b"}, Unchanged: unchanged}, check.Diff); diff != "" {
+	if diff := cmp.Diff(config.Changes{Added: []string{"b"}, Unchanged: unchanged}, check.Diff); diff != "" {
 		t.Errorf("the diff is wrong (-want +got)\n%s", diff)
 	}
 	if src := s.Source(); src.Fault != nil {

@@ -9,15 +9,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// Diff names the servers by what a change does to them; see [config.Diff].
-type Diff struct {
-	Added, Changed, Removed, Unchanged []string
-}
-
 // Check is what is said of a text for the configuration file.
 type Check struct {
 	Warnings []config.Warning
-	Diff     Diff // from what is in force; empty if the text cannot be used
+	Diff     config.Changes // from what is in force; empty if the text cannot be used
 }
 
 // Text is the file's text with every secret masked, and the ETag by which
@@ -87,9 +82,7 @@ func (c *Control) check(src Source, upload, current []byte) (text []byte, next S
 
 // checked is what is said of a text that can be used.
 func (c *Control) checked(next Source) Check {
-	var d Diff
-	d.Added, d.Changed, d.Removed, d.Unchanged = config.Diff(c.Source().Config, next.Config)
-	return Check{Warnings: next.Warnings, Diff: d}
+	return Check{Warnings: next.Warnings, Diff: config.Diff(c.Source().Config, next.Config)}
 }
 
 // Put makes the text the whole file, if the file still is the one that the

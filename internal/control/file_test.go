@@ -35,7 +35,7 @@ func TestPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(control.Diff{Changed: []string{"a"}, Unchanged: builtin.Keys()}, check.Diff); diff != "" {
+	if diff := cmp.Diff(config.Changes{Changed: []string{"a"}, Restarted: []string{"a"}, Unchanged: builtin.Keys()}, check.Diff); diff != "" {
 		t.Errorf("the diff is wrong (-want +got)\n%s", diff)
 	}
 	want := strings.Replace(file, `"x"`, `"y"`, 1)
@@ -79,7 +79,7 @@ func TestCheck(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := control.Diff{Added: []string{"c"}, Removed: []string{"b"}, Unchanged: append(builtin.Keys(), "a")}
+	want := config.Changes{Added: []string{"c"}, Removed: []string{"b"}, Unchanged: append(builtin.Keys(), "a")}
 	if diff := cmp.Diff(want, check.Diff); diff != "" {
 		t.Errorf("the diff is wrong (-want +got)\n%s", diff)
 	}

@@ -39,7 +39,28 @@ type shop struct {
 	secrets *secret.Store
 	fleet   *fleet.Fleet
 	catalog *catalog.Catalog
+	bus     *bus.Bus
+	log     record
 }
+
+// record is a log that a test reads: the level, the message and the attributes
+// of each line.
+type record chan string
+
+func (record) Enabled(context.Context, slog.Level) bool { return true }
+
+func (r record) Handle(_ context.Context, line slog.Record) error {
+	text := line.Level.String() + " " + line.Message
+	line.Attrs(func(a slog.Attr) bool {
+		text += " " + a.String()
+		return true
+	})
+	r <- text
+	return nil
+}
+
+func (r record) WithAttrs([]slog.Attr) slog.Handler { return r }
+func (r record) WithGroup(string) slog.Handler      { return r }
 
 // open makes a shop with a configuration file of this text; none if it is
 // empty. Nothing starts by itself in it.
@@ -64,7 +85,8 @@ func (s *shop) start(dir string) {
 	if s.secrets, err = secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "secrets")); err != nil {
 		t.Fatal(err)
 	}
-	log, events := slog.New(slog.DiscardHandler), &bus.Bus{}
+	s.log, s.bus = make(record, 10_000), &bus.Bus{}
+	log, events := slog.New(s.log), s.bus
 	if s.catalog, err = catalog.Open(catalog.Options{Bus: events, Log: log}); err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,13 @@ func (l Layout) Path() string { return string(l) }
 // Index is the file in which the catalog keeps what servers offer.
 func (l Layout) Index() string { return l.join("index.json") }
 
+// Pins is the file in which the catalog keeps what was accepted of the tools of
+// pinned servers.
+func (l Layout) Pins() string { return l.join("pins.json") }
+
+// Trees is the directory with the records of the processes that run.
+func (l Layout) Trees() string { return l.join("trees") }
+
 // AdminToken is the file with the administrator's token.
 func (l Layout) AdminToken() string { return l.join("admin.token") }
 

@@ -56,14 +56,14 @@ func TestApplyKeepsConnections(t *testing.T) {
 				f := run(t, fleet.Options{
 					Servers: []hub.Server{base()}, Dial: d.dial, Listed: func(s hub.Server, _ [][]byte) { last = s },
 				})
-				before, err := f.Conn(t.Context(), "s")
+				before, err := connect(t.Context(), f, "s")
 				if err != nil {
 					t.Fatal(err)
 				}
 				s := base()
 				tt.change(&s)
 				f.Apply([]hub.Server{s})
-				after, err := f.Conn(t.Context(), "s")
+				after, err := connect(t.Context(), f, "s")
 				if err != nil || (before == after) != tt.keeps || len(d.times()) == 1 != tt.keeps {
 					t.Errorf("kept %t over %d connections, %v", before == after, len(d.times()), err)
 				}
@@ -115,17 +115,17 @@ func TestApplyStartsAndStops(t *testing.T) {
 		f.Apply([]hub.Server{a, lazy, unknown, off})
 		check(map[string]hub.State{"a": hub.StateReady, "lazy": hub.StateIdle, "unknown": hub.StateReady, "off": hub.StateDisabled})
 
-		conn, err := f.Conn(t.Context(), "a")
+		conn, err := connect(t.Context(), f, "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		a.Enabled, off.Enabled, lazy.AutoStart = false, true, true
 		f.Apply([]hub.Server{off, lazy, a})
 		// At once, before anything has ended.
-		if _, err := f.Conn(t.Context(), "a"); !hub.IsCode(err, message.ServerDisabled) {
+		if _, err := connect(t.Context(), f, "a"); !hub.IsCode(err, message.ServerDisabled) {
 			t.Errorf("a call of a disabled server got %v", err)
 		}
-		if _, err := f.Conn(t.Context(), "unknown"); !hub.IsCode(err, message.ServerUnknown) {
+		if _, err := connect(t.Context(), f, "unknown"); !hub.IsCode(err, message.ServerUnknown) {
 			t.Errorf("a call of a removed server got %v", err)
 		}
 		if err := f.Settle(t.Context(), "a"); err != nil {
@@ -208,13 +208,13 @@ func TestApplyNeverRunsTwice(t *testing.T) {
 		f.Apply([]hub.Server{local()})
 		f.Apply(nil)
 		f.Apply([]hub.Server{local()})
-		if _, err := f.Conn(t.Context(), "s"); err != nil {
+		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Error(err)
 		}
 		s := local()
 		s.Args = []string{"x"}
 		f.Apply([]hub.Server{s})
-		if _, err := f.Conn(t.Context(), "s"); err != nil {
+		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Error(err)
 		}
 		if got, want := d.times(), seconds(0, 4, 7); !slices.Equal(got, want) {

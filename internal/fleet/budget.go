@@ -19,7 +19,8 @@ type Budget struct {
 	Ends   int
 	Window time.Duration
 	// A remote server is tried after Backoff, then after twice as long each
-	// time, to at most Ceiling, with jitter; it is never given up.
+	// time, to at most Ceiling, with jitter; it is given up only where its
+	// definition bounds the attempts that fail in a row.
 	Backoff, Ceiling time.Duration
 	// One whose answers come as one stream of events is tried Silence after the
 	// stream was silent for too long, and Break after any other error; then, as
@@ -49,42 +50,66 @@ func DefaultBudget() Budget {
 	}
 }
 
-// counter keeps account of how often a server was lost.
+// counter keeps account of how often a server was lost, for one life of it. The
+// times that it is given are compared by their monotonic part, so that setting
+// the clock of the machine changes nothing.
 type counter struct {
 	budget Budget
-	kind   hub.Kind
 	ends   []time.Time // of a local server, within the window
-	tries  int         // of a remote one, since it was last healthy
+	tries  int         // of any other one, since it was last healthy
+	failed int         // attempts to reach a remote one again that failed, in a row
 }
 
+// sequel is what comes after the end of a connection or of an attempt.
+type sequel uint8
+
+// The sequels.
+const (
+	tryAgain sequel = iota // after a while
+	notAgain               // by itself: the server's definition says so
+	spent                  // it was tried often enough
+	inVain                 // a person has to mend something first
+)
+
 // next accounts for one end, at now, of a connection that had held for some
-// time, or none at all if the attempt failed. It returns how long to wait
-// before the next attempt; false if there is to be none, as for a server that is
-// not to be tried again.
-func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error, again bool) (time.Duration, bool) {
+// time, or none at all if the attempt failed. It returns what comes then and,
+// if that is another attempt, how long to wait before it. The definition may be
+// another one each time, but for its kind.
+func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error, def *hub.Server) (time.Duration, sequel) {
 	if hopeless(reason) {
-		return 0, false
+		return 0, inVain
 	}
 	if held >= c.budget.Healthy {
-		c.ends, c.tries = nil, 0
+		c.ends, c.tries, c.failed = nil, 0, 0
 	}
-	if reason.Code == message.SessionLost {
+	if !def.Kind.Remote() {
+		return c.ended(now, def)
+	}
+	// What began the row was no attempt to connect again.
+	if held == 0 && c.tries > 0 {
+		c.failed++
+	}
+	c.tries++
+	first := reason.Code == message.SessionLost && c.tries == 1
+	switch {
+	case first:
 		// The server is there; it only has to be greeted again. A server that
 		// forgets at once is treated like one that is away.
-		if c.tries++; c.tries == 1 {
-			return 0, true
-		}
-		return c.backoff(), again
+		return 0, tryAgain
+	case !triesAgain(def):
+		return 0, notAgain
+	case def.MaxReconnects > 0 && c.failed >= def.MaxReconnects:
+		return 0, spent
+	case def.Kind == hub.KindSSE && reason.Code != message.SessionLost:
+		return c.streamBackoff(reason), tryAgain
 	}
-	if !again {
-		return 0, false
-	}
-	if c.kind.Remote() {
-		c.tries++
-		if c.kind == hub.KindSSE {
-			return c.streamBackoff(reason), true
-		}
-		return c.backoff(), true
+	return c.backoff(), tryAgain
+}
+
+// ended is next for a server of this machine.
+func (c *counter) ended(now time.Time, def *hub.Server) (time.Duration, sequel) {
+	if !triesAgain(def) {
+		return 0, notAgain
 	}
 	kept := c.ends[:0]
 	for _, t := range c.ends {
@@ -93,7 +118,10 @@ func (c *counter) next(now time.Time, held time.Duration, reason *hub.Error, aga
 		}
 	}
 	c.ends = append(kept, now)
-	return c.budget.Pause, len(c.ends) < c.budget.Ends
+	if len(c.ends) >= c.budget.Ends {
+		return 0, spent
+	}
+	return c.budget.Pause, tryAgain
 }
 
 // backoff is 2, 4, 6 s, then doubling to the ceiling, all but the first three
@@ -137,15 +165,21 @@ func silent(reason *hub.Error) bool { return errors.Is(reason, transport.ErrIdle
 // server do not come back all at once.
 func jittered(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
 
-// last is the reason to show for a server that is given up: for one that kept
-// ending, how often it did.
-func (c *counter) last(key string, reason *hub.Error) *hub.Error {
-	if reason.Code != message.ServerExited || len(c.ends) < c.budget.Ends {
-		return reason
+// last is the reason to show for a server that is not tried again: what it was
+// and, if it was more than that, why it came to this.
+func (c *counter) last(key string, reason *hub.Error, then sequel) *hub.Error {
+	switch {
+	case then == notAgain:
+		return hub.E(message.ServerNotRestarted, reason, "server", key, "reason", reason.Text(message.English).String())
+	case then == spent && c.failed > 0:
+		return hub.E(message.ServerReconnects, reason, "server", key,
+			"count", strconv.Itoa(c.failed), "reason", reason.Text(message.English).String())
+	case then == spent && reason.Code == message.ServerExited:
+		return hub.E(message.ServerCrashLoop, reason, "server", key,
+			"count", strconv.Itoa(len(c.ends)), "window", c.budget.Window.String(),
+			"exit", reason.Args["exit"], "stderr", reason.Args["stderr"])
 	}
-	return hub.E(message.ServerCrashLoop, reason, "server", key,
-		"count", strconv.Itoa(len(c.ends)), "window", c.budget.Window.String(),
-		"exit", reason.Args["exit"], "stderr", reason.Args["stderr"])
+	return reason
 }
 
 // triesAgain reports whether a server that was lost is to be tried again without

@@ -7,12 +7,15 @@ package fleet
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
@@ -28,6 +31,7 @@ type Options struct {
 	Serve      upstream.Serve // for built-in servers
 	ClientInfo []byte
 	Network    transport.Network
+	Processes  *proc.Ledger // in which servers' processes are recorded; nil for none
 	Bus        *bus.Bus
 	Log        *slog.Logger
 
@@ -56,13 +60,19 @@ type Options struct {
 	// a call, Start, Restart or Refresh needs it.
 	OnDemand bool
 
+	// Starts is how many processes are being started at once while nobody waits
+	// for them; 0 for as many as the machine has processors, and at least 4.
+	Starts int
+
 	Budget Budget // zero for the default
 }
 
 // Fleet is all servers of the hub. Safe for concurrent use.
 type Fleet struct {
-	opt Options
-	now atomic.Pointer[set]
+	opt   Options
+	now   atomic.Pointer[set]
+	gate  *gate
+	epoch time.Time
 
 	mu      sync.Mutex // held through a change of the set
 	ctx     context.Context
@@ -83,7 +93,11 @@ func New(opt Options) *Fleet {
 	if opt.Budget == (Budget{}) {
 		opt.Budget = DefaultBudget()
 	}
-	f := &Fleet{opt: opt, leaving: make(map[string]chan struct{})}
+	starts := opt.Starts
+	if starts <= 0 {
+		starts = max(runtime.NumCPU(), 4)
+	}
+	f := &Fleet{opt: opt, gate: newGate(starts), epoch: time.Now(), leaving: make(map[string]chan struct{})}
 	first := newSet(len(opt.Servers))
 	for _, def := range opt.Servers {
 		first.add(newServer(f, def))
@@ -186,6 +200,10 @@ func (f *Fleet) Apply(servers []hub.Server) {
 	}
 }
 
+// clock is the time since the fleet was made, in nanoseconds. Setting the clock
+// of the machine does not change it.
+func (f *Fleet) clock() int64 { return int64(time.Since(f.epoch)) }
+
 // find returns a server by its key.
 func (f *Fleet) find(key string) (*server, error) {
 	if s := f.now.Load().byKey[key]; s != nil {
@@ -205,25 +223,6 @@ func (f *Fleet) Server(key string) (hub.Server, bool) {
 		return hub.Server{}, false
 	}
 	return s.definition(), true
-}
-
-// Conn returns a live connection to the server. It starts a server that is
-// idle, and waits, within ctx, for one that is on its way: for the outcome of
-// the attempt under way or, if it is between two attempts, of the next one,
-// which for a remote server is brought forward. A server that is given up, or
-// that a person has disabled or stopped, is an error at once, and one whose
-// attempt fails is one then: a [*hub.Error] with the reason.
-//
-// The connection may end at any time; the fleet owns and closes it.
-func (f *Fleet) Conn(ctx context.Context, key string) (*upstream.Conn, error) {
-	s, err := f.find(key)
-	if err != nil {
-		return nil, err
-	}
-	if c := s.conn(); c != nil {
-		return c, nil
-	}
-	return s.await(ctx, s.down)
 }
 
 // Status tells about every server, in the order of the configuration.

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,7 +46,7 @@ func away() hub.Server {
 func run(t *testing.T, opt fleet.Options) *fleet.Fleet {
 	t.Helper()
 	opt.ClientInfo = []byte(`{"name":"test","version":"1"}`)
-	opt.Log = quiet()
+	opt.Log = slog.New(&tableKeeper{t: t})
 	if opt.Bus == nil {
 		opt.Bus = &bus.Bus{}
 	}
@@ -70,6 +72,36 @@ func run(t *testing.T, opt fleet.Options) *fleet.Fleet {
 		}
 	})
 	return f
+}
+
+// tableKeeper is a log which fails the test when a server goes a way that the
+// table of states does not have.
+type tableKeeper struct{ t *testing.T }
+
+func (tableKeeper) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelError }
+
+func (k *tableKeeper) Handle(_ context.Context, r slog.Record) error {
+	if strings.Contains(r.Message, "the table does not have") {
+		r.Attrs(func(a slog.Attr) bool {
+			k.t.Errorf("%s: %s", r.Message, a)
+			return true
+		})
+	}
+	return nil
+}
+
+func (k *tableKeeper) WithAttrs([]slog.Attr) slog.Handler { return k }
+
+func (k *tableKeeper) WithGroup(string) slog.Handler { return k }
+
+// connect is what a call does to get a connection, which it then does not use.
+func connect(ctx context.Context, f *fleet.Fleet, key string) (*upstream.Conn, error) {
+	use, err := f.Acquire(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	use.Done(nil)
+	return use.Conn(), nil
 }
 
 // dialer opens connections to a server in this process, once it may; it stands
@@ -183,7 +215,7 @@ func TestLocalIsGivenUp(t *testing.T) {
 			t.Errorf("it is %s, %v, tried again %v", st.State, st.Reason, st.Retry)
 		}
 		began := time.Now()
-		_, err := f.Conn(t.Context(), "s")
+		_, err := connect(t.Context(), f, "s")
 		if !hub.IsCode(err, message.ServerDown) || hub.AsError(err).Args["reason"] != st.Reason.Text(message.English).String() {
 			t.Errorf("a call got %v", err)
 		}
@@ -259,7 +291,7 @@ func TestRemoteIsPoked(t *testing.T) {
 		call := func(want message.Code) {
 			t.Helper()
 			began := time.Now()
-			_, err := f.Conn(t.Context(), "s")
+			_, err := connect(t.Context(), f, "s")
 			if want == "" && err != nil || want != "" && !hub.IsCode(err, want) {
 				t.Errorf("a call got %v, want %q", err, want)
 			}
@@ -284,7 +316,7 @@ func TestRemoteIsPoked(t *testing.T) {
 			var calls sync.WaitGroup
 			for range 100 {
 				calls.Go(func() {
-					if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ServerDown) {
+					if _, err := connect(t.Context(), f, "s"); !hub.IsCode(err, message.ServerDown) {
 						t.Errorf("a call got %v", err)
 					}
 				})
@@ -324,7 +356,7 @@ func TestConnWaitsForTheAttempt(t *testing.T) {
 		for i := range 5 {
 			all.Go(func() {
 				time.Sleep(time.Duration(i) * 500 * time.Millisecond)
-				if _, err := f.Conn(t.Context(), "s"); err != nil {
+				if _, err := connect(t.Context(), f, "s"); err != nil {
 					t.Errorf("call %d: %v", i, err)
 				}
 			})
@@ -348,11 +380,11 @@ func TestConnWaitsForTheRestart(t *testing.T) {
 		}}
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: d.dial})
 		time.Sleep(time.Second)
-		_, err := f.Conn(t.Context(), "s")
+		_, err := connect(t.Context(), f, "s")
 		if since := time.Since(d.began); since != 5*time.Second || !hub.IsCode(err, message.ServerDown) {
 			t.Errorf("after %v: %v", since, err)
 		}
-		_, err = f.Conn(t.Context(), "s")
+		_, err = connect(t.Context(), f, "s")
 		if since := time.Since(d.began); since != 10*time.Second || err != nil {
 			t.Errorf("after %v: %v", since, err)
 		}
@@ -375,15 +407,15 @@ func TestConnWaitsForTheStart(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := f.Conn(ctx, "s"); !hub.IsCode(err, message.ServerDown) || !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := connect(ctx, f, "s"); !hub.IsCode(err, message.ServerDown) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a call with too little time got %v", err)
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := f.Conn(ctx, "s"); !hub.IsCode(err, message.Cancelled) {
+		if _, err := connect(ctx, f, "s"); !hub.IsCode(err, message.Cancelled) {
 			t.Errorf("a call that was given up got %v", err)
 		}
-		if _, err := f.Conn(t.Context(), "s"); err != nil || time.Since(d.began) != 10*time.Second {
+		if _, err := connect(t.Context(), f, "s"); err != nil || time.Since(d.began) != 10*time.Second {
 			t.Errorf("a call got %v after %v", err, time.Since(d.began))
 		}
 	})
@@ -405,18 +437,18 @@ func TestConnWithoutServer(t *testing.T) {
 			defer close(done)
 			_ = f.Run(ctx)
 		}()
-		if _, err := f.Conn(t.Context(), "none"); !hub.IsCode(err, message.ServerUnknown) {
+		if _, err := connect(t.Context(), f, "none"); !hub.IsCode(err, message.ServerUnknown) {
 			t.Errorf("of no server: %v", err)
 		}
-		if _, err := f.Conn(t.Context(), "off"); !hub.IsCode(err, message.ServerDisabled) {
+		if _, err := connect(t.Context(), f, "off"); !hub.IsCode(err, message.ServerDisabled) {
 			t.Errorf("of a disabled server: %v", err)
 		}
-		if _, err := f.Conn(t.Context(), "s"); err != nil {
+		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Errorf("of a server: %v", err)
 		}
 		stop()
 		<-done
-		if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ShuttingDown) {
+		if _, err := connect(t.Context(), f, "s"); !hub.IsCode(err, message.ShuttingDown) {
 			t.Errorf("after the end: %v", err)
 		}
 		if n := len(d.times()); n != 1 {
@@ -442,7 +474,7 @@ func TestIdle(t *testing.T) {
 			if got := f.Status()[0].State; got != want {
 				t.Errorf("known %v: it is %s, want %s", known, got, want)
 			}
-			if _, err := f.Conn(t.Context(), "s"); err != nil {
+			if _, err := connect(t.Context(), f, "s"); err != nil {
 				t.Errorf("known %v: %v", known, err)
 			}
 			if n := len(d.times()); n != 1 {
@@ -472,7 +504,7 @@ func TestStatesAreTold(t *testing.T) {
 				got = append(got, e.Status.State)
 			}
 		}
-		if want := []hub.State{hub.StateReady, hub.StateReconnecting, hub.StateReady}; !slices.Equal(got, want) {
+		if want := []hub.State{hub.StateReady, hub.StateCrashed, hub.StateStarting, hub.StateReady}; !slices.Equal(got, want) {
 			t.Errorf("heard of %v, want %v", got, want)
 		}
 	})

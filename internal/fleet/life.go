@@ -2,12 +2,36 @@ package fleet
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
+
+// life is the time that a server runs, with what comes between its connections.
+// It belongs to the server's goroutine.
+type life struct {
+	*server
+	ctx  context.Context // ends when the life is to end
+	hard context.Context // ends when calls under way are not waited for any more
+
+	count   counter
+	era     *protocol.Era  // of the last connection
+	closing sync.WaitGroup // connections that are being ended, and what else may outlive them
+
+	// Of the connections that are up, see hold.
+	up      context.Context // ends when the last of them has ended
+	members []*instance
+	ended   chan *instance
+	grown   chan growth
+	growing bool      // one more is being connected
+	wanted  bool      // the calls want one more
+	soonest time.Time // that one more may be connected
+	listed  time.Time // when the tools were asked for last
+}
 
 // run is the server's goroutine: one life after the other, until the server is
 // removed or ctx ends.
@@ -21,26 +45,28 @@ func (s *server) run(ctx context.Context) {
 		}
 	}
 	for {
-		life, ok := s.begin(ctx)
-		if !ok {
+		l := s.begin(ctx)
+		if l == nil {
 			return
 		}
-		s.finish(ctx, s.lead(life))
+		l.lead()
+		l.closing.Wait()
+		s.finish(ctx)
 	}
 }
 
-// begin waits until the server is to run, and begins a life. It reports false
-// if there is to be none any more.
-func (s *server) begin(ctx context.Context) (life context.Context, ok bool) {
+// begin waits until the server is to run, and begins a life; nil if there is to
+// be none any more.
+func (s *server) begin(ctx context.Context) *life {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if ctx.Err() != nil {
 			s.over = true
-			s.settle()
+			s.settle(byShutdown)
 		}
 		if s.removed || s.over {
-			return nil, false
+			return nil
 		}
 		if s.state == hub.StateStarting {
 			break
@@ -53,110 +79,152 @@ func (s *server) begin(ctx context.Context) (life context.Context, ok bool) {
 		}
 		s.mu.Lock()
 	}
-	life, s.cut = context.WithCancel(ctx)
+	l := &life{server: s, count: counter{budget: s.fleet.opt.Budget}}
+	l.hard, s.kill = context.WithCancel(ctx)
+	l.ctx, s.cut = context.WithCancel(l.hard)
 	s.alive, s.afresh = true, false
 	s.lives++
 	s.book.add(hub.LogHub, string(hub.StateStarting))
-	return life, true
+	return l
 }
 
-// finish ends a life, of which nothing is left. The reason is why the server
-// was given up; nil if it was not.
-func (s *server) finish(ctx context.Context, reason *hub.Error) {
+// finish ends a life, of which nothing is left. If it was given up, the server
+// is in the state that is asked for already.
+func (s *server) finish(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.cut()
-	s.alive = false
+	s.kill()
 	s.over = s.over || ctx.Err() != nil
-	if reason == nil || s.over || s.afresh || s.state == hub.StateStopping {
-		s.settle()
+	if s.remains {
+		s.remains = false
+		s.notify()
 		return
 	}
-	s.log.Error("the server is given up", "reason", reason)
-	s.become(hub.StateFailed, reason, time.Time{})
+	if s.state != hub.StateStopping {
+		s.become(hub.StateStopping, byShutdown, nil, time.Time{})
+	}
+	s.alive = false
+	s.settle(onEnded)
 }
 
-// lead is one life: it connects, keeps the connection, and connects again, until
-// ctx ends or the server is to be given up for the reason returned.
-func (s *server) lead(ctx context.Context) *hub.Error {
-	def := s.definition()
-	count := counter{budget: s.fleet.opt.Budget, kind: def.Kind}
-	var era *protocol.Era
+// lead connects, keeps the connections, and connects again, until ctx ends or
+// the server is given up.
+func (l *life) lead() {
 	for {
-		conn, err := s.attempt(ctx, era)
-		var held time.Duration
+		conn, err := l.attempt()
+		held, event := time.Duration(0), onUnreached
 		if err == nil {
-			e, began := conn.Era(), time.Now()
-			era = &e
-			err = s.hold(ctx, conn)
-			held = time.Since(began)
+			era := conn.Era()
+			l.era = &era
+			held, err = l.hold(conn)
+			event = onLost
 		} else {
-			era = nil // asked anew the next time
+			l.era = nil // asked anew the next time
 		}
-		if ctx.Err() != nil {
-			return nil
+		if l.ctx.Err() != nil {
+			return
 		}
 		reason := hub.AsError(err)
-		s.mu.Lock()
-		if s.afresh {
-			s.afresh = false
-			count = counter{budget: count.budget, kind: count.kind}
+		if reason.Code == message.ServerUnhealthy {
+			event = onUnhealthy
 		}
-		again := triesAgain(&s.def)
-		s.mu.Unlock()
-		wait, ok := count.next(time.Now(), held, reason, again)
-		if !ok {
-			return count.last(s.key, reason)
+		wait, again := l.lost(event, reason, held)
+		if !again {
+			return
 		}
-		s.log.Warn("the server is away", "reason", reason, "retry", wait)
-		s.mu.Lock()
-		if ctx.Err() == nil {
-			s.become(hub.StateReconnecting, reason, time.Now().Add(wait))
+		l.closing.Wait() // it never runs twice
+		if event = l.pause(wait); l.ctx.Err() != nil {
+			return
 		}
-		s.mu.Unlock()
-		s.pause(ctx, wait)
-		if ctx.Err() != nil {
-			return nil
-		}
+		l.retry(event)
 	}
 }
 
-// pause waits for the next attempt. An operator may bring it forward and, for a
-// remote server, whose attempts cost next to nothing, a call.
-func (s *server) pause(ctx context.Context, wait time.Duration) {
+// lost brings the server, which is not connected, into the state in which it
+// waits for the next attempt, and says how long; or gives it up.
+func (l *life) lost(event string, reason *hub.Error, held time.Duration) (wait time.Duration, again bool) {
+	s := l.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l.ctx.Err() != nil {
+		return 0, false
+	}
+	if s.afresh {
+		s.afresh = false
+		l.count = counter{budget: l.count.budget}
+	}
+	wait, then := l.count.next(time.Now(), held, reason, &s.def)
+	away := hub.StateCrashed
+	if s.def.Kind.Remote() {
+		away = hub.StateReconnecting
+	}
+	if then == tryAgain {
+		s.log.Warn("the server is away", "reason", reason, "retry", wait)
+		s.become(away, event, reason, time.Now().Add(wait))
+		return wait, true
+	}
+	s.log.Error("the server is given up", "reason", reason)
+	s.alive, s.remains = false, true
+	reason = l.count.last(s.key, reason, then)
+	if then == notAgain && away == hub.StateCrashed {
+		s.become(away, event, reason, time.Time{})
+	} else {
+		s.become(hub.StateFailed, onGivenUp, reason, time.Time{})
+	}
+	return 0, false
+}
+
+// pause waits for the next attempt, and says what has brought it about. An
+// operator may bring it forward and, for a remote server, whose attempts cost
+// next to nothing, a call.
+func (l *life) pause(wait time.Duration) (event string) {
 	t := time.NewTimer(wait)
 	defer t.Stop()
 	var early chan struct{}
-	if def := s.definition(); def.Kind.Remote() {
-		early = s.wake
+	if def := l.definition(); def.Kind.Remote() {
+		early = l.wake
 	}
 	select {
 	case <-t.C:
-		return
-	case <-s.hurry:
-		return
-	case <-ctx.Done():
-		return
+		return onRetry
+	case <-l.hurry:
+		return byStart
+	case <-l.ctx.Done():
+		return ""
 	case <-early:
 	}
-	s.mu.Lock()
-	soonest := s.lastFail.Add(s.fleet.opt.Budget.Spacing)
-	s.mu.Unlock()
+	l.mu.Lock()
+	soonest := l.lastFail.Add(l.fleet.opt.Budget.Spacing)
+	l.mu.Unlock()
 	t.Reset(min(time.Until(soonest), wait))
 	select {
 	case <-t.C:
-	case <-s.hurry:
-	case <-ctx.Done():
+		return onRetry
+	case <-l.hurry:
+		return byStart
+	case <-l.ctx.Done():
+		return ""
+	}
+}
+
+// retry has a server that crashed start again; one that reconnects does so
+// already.
+func (l *life) retry(event string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx.Err() == nil && l.state == hub.StateCrashed {
+		l.become(hub.StateStarting, event, nil, time.Time{})
+		l.book.add(hub.LogHub, string(hub.StateStarting))
 	}
 }
 
 // attempt connects and learns the tools.
-func (s *server) attempt(ctx context.Context, era *protocol.Era) (conn *upstream.Conn, err error) {
+func (l *life) attempt() (conn *upstream.Conn, err error) {
+	s := l.server
 	s.mu.Lock()
 	s.trying = true
 	take(s.hurry) // this is the attempt that was asked for
 	take(s.wake)
-	def := s.def
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -167,26 +235,79 @@ func (s *server) attempt(ctx context.Context, era *protocol.Era) (conn *upstream
 			s.lastFail = time.Now()
 		}
 	}()
-	s.book.mark()
-	opt := &s.fleet.opt
-	conn, err = opt.Dial(ctx, upstream.Options{
-		Server: def, ClientInfo: opt.ClientInfo, Era: era, Handshake: opt.Budget.Handshake,
-		Serve: opt.Serve, Network: opt.Network, Resolve: opt.Resolve, Log: opt.Log, Note: s.book.add,
-		ToolsChanged: func() { poke(s.stale) },
-	})
+	leave, err := l.queue(l.ctx, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.list(ctx, conn); err != nil {
-		conn.Close(context.WithoutCancel(ctx))
+	defer leave()
+	s.book.mark()
+	conn, err = l.dial(l.ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := l.list(conn); err != nil {
+		conn.Close(context.WithoutCancel(l.ctx))
 		return nil, err
 	}
 	return conn, nil
 }
 
+// queue has a process that nobody waits for start when it is its turn. It is
+// started at once when somebody comes who does. leave is to be called when it has
+// started, and calls itself when that takes long.
+func (l *life) queue(ctx context.Context, urgent bool) (leave func(), err error) {
+	s := l.server
+	s.mu.Lock()
+	if urgent || s.waiting > 0 || s.def.Kind != hub.KindStdio {
+		s.mu.Unlock()
+		return func() {}, nil
+	}
+	turn, rush := context.WithCancel(ctx)
+	s.rush = rush
+	s.mu.Unlock()
+	out, err := s.fleet.gate.enter(turn)
+	s.mu.Lock()
+	s.rush = nil
+	s.mu.Unlock()
+	rush()
+	switch {
+	case ctx.Err() != nil:
+		if err == nil {
+			out()
+		}
+		return nil, ctx.Err()
+	case err != nil: // somebody waits
+		return func() {}, nil
+	}
+	late := time.AfterFunc(turnLimit, out)
+	return func() {
+		late.Stop()
+		out()
+	}, nil
+}
+
+// dial opens one connection.
+func (l *life) dial(ctx context.Context) (*upstream.Conn, error) {
+	s := l.server
+	s.mu.Lock()
+	s.starts++
+	def, ended := s.def, ctx.Err() // it may become another one, which ends the life
+	s.mu.Unlock()
+	if ended != nil {
+		return nil, ended
+	}
+	opt := &s.fleet.opt
+	return opt.Dial(ctx, upstream.Options{
+		Server: def, ClientInfo: opt.ClientInfo, Era: l.era, Handshake: opt.Budget.Handshake,
+		Serve: opt.Serve, Network: opt.Network, Resolve: opt.Resolve, Log: opt.Log, Note: s.book.note, Processes: opt.Processes,
+		ToolsChanged: func() { poke(s.stale) },
+	})
+}
+
 // list asks for the tools and passes them on.
-func (s *server) list(ctx context.Context, conn *upstream.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, s.fleet.opt.Budget.List)
+func (l *life) list(conn *upstream.Conn) error {
+	s := l.server
+	ctx, cancel := context.WithTimeout(l.ctx, s.fleet.opt.Budget.List)
 	defer cancel()
 	s.mu.Lock()
 	def, ended := s.def, ctx.Err() // it may become another one, which ends the life
@@ -195,6 +316,7 @@ func (s *server) list(ctx context.Context, conn *upstream.Conn) error {
 		return ended
 	}
 	tools, err := conn.Tools(ctx)
+	l.listed = time.Now()
 	if err != nil {
 		return err
 	}
@@ -206,94 +328,5 @@ func (s *server) list(ctx context.Context, conn *upstream.Conn) error {
 	return nil
 }
 
-// hold keeps a live connection until it ends, and closes it. The error says
-// why it ended.
-func (s *server) hold(ctx context.Context, conn *upstream.Conn) error {
-	defer func() {
-		s.mu.Lock()
-		s.live.Store(nil)
-		if ctx.Err() != nil && s.state != hub.StateStopping {
-			s.become(hub.StateStopping, nil, time.Time{})
-		}
-		s.mu.Unlock()
-		conn.Close(context.WithoutCancel(ctx))
-	}()
-	if !s.open(ctx, conn) {
-		return ctx.Err()
-	}
-	// A server that announces a change with every list would keep both sides
-	// busy for ever.
-	stale := s.stale
-	var quiet <-chan time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-conn.Done():
-			return conn.Explain(conn.Err())
-		case <-quiet:
-			stale, quiet = s.stale, nil
-		case done := <-s.asks:
-			if err := s.list(ctx, conn); ctx.Err() == nil {
-				done <- err
-			}
-			close(done) // without an answer if the life has ended
-		case <-stale:
-			stale, quiet = nil, time.After(listSpacing)
-			// The old list stands until the new one is here.
-			if err := s.list(ctx, conn); err != nil && ctx.Err() == nil {
-				s.log.Warn("the changed tools could not be listed", "error", err)
-			}
-		}
-	}
-}
-
-// open hands the connection out, unless the life has ended.
-func (s *server) open(ctx context.Context, conn *upstream.Conn) bool {
-	s.mu.Lock()
-	level := s.level
-	s.mu.Unlock()
-	if level != "" {
-		s.tell(ctx, conn, level)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if ctx.Err() != nil {
-		return false
-	}
-	s.live.Store(conn)
-	s.protocol, s.info = conn.Protocol(), conn.Info()
-	s.become(hub.StateReady, nil, time.Time{})
-	if s.level != level { // it was set meanwhile
-		level = s.level
-		s.work.Go(func() { s.tell(ctx, conn, level) })
-	}
-	s.log.Info("ready", "tools", s.tools, "protocol", s.protocol)
-	return true
-}
-
-func (s *server) setLevel(level string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.level == level {
-		return
-	}
-	s.level = level
-	if c := s.conn(); c != nil && s.state == hub.StateReady {
-		s.work.Go(func() { s.tell(context.Background(), c, level) })
-	}
-}
-
-func (s *server) tell(ctx context.Context, c *upstream.Conn, level string) {
-	ctx, cancel := context.WithTimeout(ctx, levelLimit)
-	defer cancel()
-	if err := c.SetLevel(ctx, level); err != nil {
-		s.log.Debug("the log level was not set", "error", err)
-	}
-}
-
-// listSpacing is the least time between two lists of a connected server.
-const listSpacing = time.Second
-
-// levelLimit bounds telling a server the log level; it may ignore it as well.
-const levelLimit = 5 * time.Second
+// turnLimit is how long a process that starts keeps others waiting for theirs.
+const turnLimit = 2 * time.Second

@@ -29,15 +29,22 @@ type book struct {
 	more  chan struct{} // closed with the next line; nil if nobody waits for it
 }
 
-// add writes a line.
-func (b *book) add(source hub.LogSource, text string) {
+// add writes a line of the hub's own.
+func (b *book) add(source hub.LogSource, text string) { b.note(source, "", text) }
+
+// note writes a line. Without a level, as of whoever has none to give, the line
+// has the one that its text speaks of.
+func (b *book) note(source hub.LogSource, level hub.LogLevel, text string) {
+	if level == "" {
+		level = levelOf(source, text)
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++
 	if source == hub.LogJunk {
 		b.junk++
 	}
-	b.lines = append(b.lines, hub.LogLine{Seq: b.seq, Time: time.Now(), Source: source, Text: text})
+	b.lines = append(b.lines, hub.LogLine{Seq: b.seq, Time: time.Now(), Source: source, Level: level, Text: text})
 	b.size += len(text)
 	drop := max(0, len(b.lines)-keptLines)
 	for _, l := range b.lines[:drop] {

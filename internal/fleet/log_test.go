@@ -20,7 +20,7 @@ func TestLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := steps(exited())
 		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
-			opt.Note(hub.LogStderr, "hello")
+			opt.Note(hub.LogStderr, "", "hello")
 			return d.dial(ctx, opt)
 		}
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
@@ -45,8 +45,8 @@ func TestLog(t *testing.T) {
 		}
 		want := []string{
 			"hub: starting", "stderr: hello",
-			"hub: away: The process ended (exit status 1). Run the command by hand to see more. Tried again in 5s.",
-			"stderr: hello", "hub: ready, 0 tools", "hub: stopping",
+			"hub: crashed: The process ended (exit status 1). Run the command by hand to see more. Tried again in 5s.",
+			"hub: starting", "stderr: hello", "hub: ready, 0 tools", "hub: stopping",
 			`hub: stopped: The server "s" was stopped by an operator. Start it with "toolcrib server start s".`,
 		}
 		if !ok || !slices.Equal(got, want) {
@@ -57,13 +57,13 @@ func TestLog(t *testing.T) {
 			t.Error("woken for nothing")
 		default:
 		}
-		if rest, _, _ := f.Log("s", 6); len(rest) != 1 || rest[0].Seq != 7 {
-			t.Errorf("after 6: %+v", rest)
+		if rest, _, _ := f.Log("s", 7); len(rest) != 1 || rest[0].Seq != 8 {
+			t.Errorf("after 7: %+v", rest)
 		}
-		if rest, _, _ := f.Log("s", 7); len(rest) != 0 {
+		if rest, _, _ := f.Log("s", 8); len(rest) != 0 {
 			t.Errorf("after the last: %+v", rest)
 		}
-		if rest, _, _ := f.Log("s", 1000); len(rest) != 7 {
+		if rest, _, _ := f.Log("s", 1000); len(rest) != 8 {
 			t.Errorf("after a line of another log: %d lines", len(rest))
 		}
 		if _, _, ok := f.Log("none", 0); ok {
@@ -103,15 +103,15 @@ func TestStatusTellsWhatWasWritten(t *testing.T) {
 		d := steps(exited())
 		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
 			n++
-			opt.Note(hub.LogStderr, fmt.Sprintf("hello %d", n))
+			opt.Note(hub.LogStderr, "", fmt.Sprintf("hello %d", n))
 			for range n {
-				opt.Note(hub.LogJunk, "junk")
+				opt.Note(hub.LogJunk, "", "junk")
 			}
-			opt.Note(hub.LogStderr, "bye")
+			opt.Note(hub.LogStderr, "", "bye")
 			return d.dial(ctx, opt)
 		}
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
-		for i, state := range []hub.State{hub.StateReconnecting, hub.StateReady, hub.StateStopped} {
+		for i, state := range []hub.State{hub.StateCrashed, hub.StateReady, hub.StateStopped} {
 			synctest.Wait()
 			switch state {
 			case hub.StateReady:
@@ -136,12 +136,12 @@ func TestLogIsBounded(t *testing.T) {
 		d := &dialer{began: time.Now()}
 		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
 			for n := range 2000 {
-				opt.Note(hub.LogStderr, fmt.Sprintf("%0*d", size, n))
+				opt.Note(hub.LogStderr, "", fmt.Sprintf("%0*d", size, n))
 			}
 			return d.dial(ctx, opt)
 		}
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
-		if _, err := f.Conn(t.Context(), "s"); err != nil {
+		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Fatal(err)
 		}
 		lines, _, _ := f.Log("s", 0)

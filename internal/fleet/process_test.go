@@ -53,15 +53,16 @@ func (l *lists) now() (tools, n int) {
 // call makes one call over a connection of the fleet.
 func call(t *testing.T, f *fleet.Fleet, tool, arguments string) error {
 	t.Helper()
-	c, err := f.Conn(t.Context(), "s")
+	use, err := f.Acquire(t.Context(), "s")
 	if err != nil {
 		return err
 	}
+	defer func() { use.Done(err) }()
 	m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`), wire.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Do(t.Context(), &upstream.Request{Message: &m, Name: tool}, nil)
+	_, err = use.Conn().Do(t.Context(), &upstream.Request{Message: &m, Name: tool}, nil)
 	return err
 }
 
@@ -88,7 +89,7 @@ func TestKilledProcessComesBack(t *testing.T) {
 	if err := p.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	lost := await(t, f, hub.StateReconnecting)
+	lost := await(t, f, hub.StateCrashed)
 	if lost.Reason.Code != message.ServerExited || lost.Reason.Args["exit"] != "killed by signal 9" || lost.Retry.IsZero() || lost.PID != 0 {
 		t.Errorf("meanwhile: %+v", lost)
 	}

@@ -3,48 +3,38 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
-// server is one server. Its goroutine leads it through lives: a life begins
-// when the server is to run, connects, keeps the connection, and connects
-// again as long as the budget allows. Between two lives it rests.
+// server is one server. Its goroutine leads it through lives: a life begins when
+// the server is to run, connects, keeps the connections, and connects again as
+// long as the budget allows. Between two lives it rests. What leads from one
+// state to another is in the table ([Transitions]).
 //
-//	at rest:  disabled, idle, stopped, failed; starting, until its goroutine takes that up
-//	a life:   starting ──connected, tools listed──> ready ──lost──> reconnecting ──connected──> ready
-//	          starting, reconnecting ──not reached──> reconnecting
-//	          starting, reconnecting ──budget spent, hopeless, or not to be tried again──> failed
-//	          any ──it is ended: stop, restart, another definition, the hub stops──> stopping
-//	          stopping ──nothing of it is left──> what is asked for then (see resting)
-//	idle ──call, start, restart, refresh──> starting
-//	failed, stopped ──start, restart──> starting
-//
-// The states are under mu, whoever changes them; only the goroutine dials,
-// lists and closes.
+// The states are under mu, whoever changes them; only the goroutine, and those
+// that belong to a life, dial, list and close.
 type server struct {
-	fleet *Fleet
-	key   string
-	log   *slog.Logger
-	book  book
-	after <-chan struct{} // run does nothing before; nil for at once
-	gone  chan struct{}   // closed when run has returned
+	fleet   *Fleet
+	key     string
+	log     *slog.Logger
+	book    book
+	breaker *breaker
+	after   <-chan struct{} // run does nothing before; nil for at once
+	gone    chan struct{}   // closed when run has returned
 
-	live  atomic.Pointer[upstream.Conn] // while ready
-	work  sync.WaitGroup                // what is told the server beside its calls
-	wake  chan struct{}                 // a call wants the next attempt now
-	hurry chan struct{}                 // an operator does
-	stale chan struct{}                 // the tools are to be asked for again
-	asks  chan chan error               // and who asked for that is told how it went
+	live  atomic.Pointer[pool] // while ready or degraded
+	work  sync.WaitGroup       // what is told the server beside its calls
+	wake  chan struct{}        // a call wants the next attempt now
+	hurry chan struct{}        // an operator does
+	more  chan struct{}        // the calls want one more instance
+	stale chan struct{}        // the tools are to be asked for again
+	asks  chan chan error      // and who asked for that is told how it went
 
 	mu       sync.Mutex
 	def      hub.Server
@@ -53,19 +43,31 @@ type server struct {
 	over     bool // the hub stops
 	withheld bool // what Options.Withhold was told last
 
-	alive  bool // a life is under way
-	lives  int  // that have begun
-	cut    context.CancelFunc
-	afresh bool // the budget is to start anew
+	alive    bool // a life is under way
+	lives    int  // that have begun
+	remains  bool // of a life that was given up, something is still being ended
+	cut      context.CancelFunc
+	kill     context.CancelFunc // as cut, and what cut leaves time to end gets none
+	patience time.Duration      // of a life that is ended: that calls under way have
+	afresh   bool               // the budget is to start anew
 
-	state    hub.State
-	since    time.Time
-	reason   *hub.Error
-	retry    time.Time
-	changed  chan struct{} // closed and replaced with every change
-	trying   bool          // an attempt to connect is under way
-	tries    int           // attempts that have ended, well or badly
-	lists    int           // of tools that were received
+	state   hub.State
+	event   string
+	since   time.Time
+	reason  *hub.Error
+	retry   time.Time
+	changed chan struct{} // closed and replaced with every change of what is here
+	tuned   chan struct{} // closed and replaced when the definition changed or leases went
+
+	waiting  int    // who wait for it to be ready
+	rush     func() // the attempt under way need not queue any more; nil if it does not
+	leases   map[lease]int
+	used     int64 // when the last lease ended, by the fleet's clock
+	trying   bool  // an attempt to connect is under way
+	tries    int   // attempts that have ended, well or badly
+	starts   int   // attempts that have begun, those for further instances too
+	losses   int   // connections that ended by themselves
+	lists    int   // of tools that were received
 	tools    int
 	level    string
 	protocol string // of the last connection, as is info
@@ -85,22 +87,29 @@ const (
 func newServer(f *Fleet, def hub.Server) *server {
 	s := &server{
 		fleet: f, key: def.Key, def: def, log: f.opt.Log.With("server", def.Key), gone: make(chan struct{}),
-		wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), stale: make(chan struct{}, 1), asks: make(chan chan error),
-		changed: make(chan struct{}), since: time.Now(),
+		breaker: newBreaker(def.Key, def.Breaker),
+		wake:    make(chan struct{}, 1), hurry: make(chan struct{}, 1), more: make(chan struct{}, 1),
+		stale: make(chan struct{}, 1), asks: make(chan chan error),
+		changed: make(chan struct{}), tuned: make(chan struct{}), since: time.Now(), leases: make(map[lease]int),
 	}
 	s.want = s.byDefault()
 	s.state, s.reason = s.resting()
 	return s
 }
 
-// byDefault is what the configuration asks of the server. The caller holds mu,
-// or is alone with it.
+// byDefault is what the configuration, and those who hold leases, ask of the
+// server. The caller holds mu, or is alone with it.
 func (s *server) byDefault() want {
 	opt := &s.fleet.opt
-	if opt.OnDemand || !s.def.AutoStart && opt.Known != nil && opt.Known(s.def) {
+	switch {
+	case len(s.leases) > 0:
+		return wantUp
+	case opt.OnDemand:
 		return wantIdle
+	case s.def.AutoStart, s.def.Preload, opt.Known == nil, !opt.Known(s.def):
+		return wantUp
 	}
-	return wantUp
+	return wantIdle
 }
 
 // resting is the state of a server that has no life, and why it is not ready,
@@ -112,7 +121,7 @@ func (s *server) resting() (hub.State, *hub.Error) {
 	case !s.def.Enabled:
 		return hub.StateDisabled, disabled(s.key)
 	case s.want == wantDown:
-		return hub.StateStopped, hub.E(message.ServerStopped, nil, "server", s.key)
+		return hub.StateStopped, stopped(s.key)
 	case s.over:
 		return hub.StateStopped, nil
 	case s.want == wantIdle:
@@ -123,128 +132,118 @@ func (s *server) resting() (hub.State, *hub.Error) {
 
 // settle brings a server that has no life into the state that is asked for. The
 // caller holds mu.
-func (s *server) settle() {
+func (s *server) settle(event string) {
 	if state, reason := s.resting(); state != s.state {
-		s.become(state, reason, time.Time{})
+		s.become(state, event, reason, time.Time{})
 	}
 }
 
-// end ends the life of the server. From now on nobody gets its connection. The
-// caller holds mu.
-func (s *server) end() {
+// need has a server run that waits for somebody to need it. It reports whether
+// it was one. The caller holds mu.
+func (s *server) need(event string) bool {
+	if s.want != wantIdle {
+		return false
+	}
+	s.want = wantUp
+	if !s.alive {
+		s.settle(event)
+	}
+	return true
+}
+
+// end ends the life of the server. From now on nobody gets its connections; the
+// calls under way on them have so long to end. The caller holds mu.
+func (s *server) end(event string, patience time.Duration) {
 	s.live.Store(nil)
 	if s.state != hub.StateStopping {
-		s.become(hub.StateStopping, nil, time.Time{})
+		s.patience = patience
+		s.become(hub.StateStopping, event, nil, time.Time{})
 	}
-	s.cut()
+	if patience > 0 {
+		s.cut()
+	} else {
+		s.kill()
+	}
 }
 
-// become moves the server to another state and tells everybody. The caller
-// holds mu, so that all hear of the states in their order.
-func (s *server) become(state hub.State, reason *hub.Error, retry time.Time) {
-	s.state, s.since, s.reason, s.retry = state, time.Now(), reason, retry
-	s.notify()
-	withhold := state == hub.StateStopped && reason != nil
-	if tell := s.fleet.opt.Withhold; tell != nil && withhold != s.withheld {
-		tell(s.key, withhold)
+// quit ends the server's life, if it has one, so that it comes into the state
+// that is asked for now. The caller holds mu.
+func (s *server) quit(event string, patience time.Duration) {
+	if s.alive {
+		s.end(event, patience)
+	} else {
+		s.settle(event)
 	}
-	s.withheld = withhold
-	if state != hub.StateStarting { // which is noted when it is so
-		s.book.add(hub.LogHub, s.says())
-	}
-	s.fleet.opt.Bus.Publish(hub.ServerChanged{Status: s.statusNow()})
 }
 
-// notify wakes whoever waits for a change. The caller holds mu.
-func (s *server) notify() {
-	close(s.changed)
-	s.changed = make(chan struct{})
-}
-
-// says is the line about the present state in the server's log. The caller
-// holds mu.
-func (s *server) says() string {
-	because := ""
-	if s.reason != nil {
-		because = ": " + s.reason.Text(message.English).String()
-	}
-	switch s.state {
-	case hub.StateReady:
-		return fmt.Sprintf("ready, %d tools", s.tools)
-	case hub.StateReconnecting:
-		return fmt.Sprintf("away%s Tried again in %v.", because, s.retry.Sub(s.since).Round(time.Millisecond))
-	case hub.StateFailed:
-		return "given up" + because
-	}
-	return string(s.state) + because
+// retune has the goroutines of the server look at its definition and leases
+// again. The caller holds mu.
+func (s *server) retune() {
+	close(s.tuned)
+	s.tuned = make(chan struct{})
 }
 
 // announce tells everybody of a server that was added.
 func (s *server) announce() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fleet.opt.Bus.Publish(hub.ServerChanged{Status: s.statusNow()})
+	s.tellAll()
 }
 
-// await waits for a connection; see [Fleet.Conn]. Why the server is not ready is
-// said by say.
-func (s *server) await(ctx context.Context, say func(*hub.Error) *hub.Error) (*upstream.Conn, error) {
-	began := -1
+// await waits for a connection and takes a place on it, after having started a
+// server that is idle; see [Fleet.Acquire]. Why the server is not ready is said
+// by say.
+func (s *server) await(ctx context.Context, event string, say func(*hub.Error) *hub.Error) (*instance, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting++ // it is not ended for want of use from here on
+	defer func() { s.waiting-- }()
+	began := s.tries
 	for {
-		s.mu.Lock()
-		e := s.unfit()
-		if e == nil && s.want == wantDown {
-			e = hub.E(message.ServerStopped, nil, "server", s.key)
-		}
-		if e != nil {
-			s.mu.Unlock()
+		if e := s.barred(); e != nil {
 			return nil, e
 		}
-		if s.want == wantIdle {
-			s.want = wantUp
-			if !s.alive {
-				s.settle()
-			}
+		s.need(event)
+		if s.rush != nil {
+			s.rush()
 		}
-		state, reason, changed, tries, trying := s.state, s.reason, s.changed, s.tries, s.trying
-		s.mu.Unlock()
-		if began < 0 {
-			began = tries
-		}
-		switch state {
-		case hub.StateReady:
-			if c := s.conn(); c != nil {
-				return c, nil
+		switch s.state {
+		case hub.StateReady, hub.StateDegraded:
+			if i := s.claim(); i != nil {
+				return i, nil
 			}
 		case hub.StateFailed:
-			return nil, say(reason)
+			return nil, say(s.reason)
+		case hub.StateCrashed:
+			if s.retry.IsZero() || s.tries > began {
+				return nil, say(s.reason)
+			}
 		case hub.StateReconnecting:
 			switch {
-			case tries > began:
-				return nil, say(reason)
-			case !trying: // else its outcome is waited for
+			case s.tries > began:
+				return nil, say(s.reason)
+			case !s.trying: // else its outcome is waited for
 				poke(s.wake)
 			}
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, s.tooLate(ctx, reason, "it was not reached in time.")
+		if err := s.attend(ctx, s.changed, "it was not reached in time."); err != nil {
+			return nil, err
 		}
 	}
 }
 
-// conn returns the connection if there is one that has not ended.
-func (s *server) conn() *upstream.Conn {
-	c := s.live.Load()
-	if c == nil {
-		return nil
-	}
+// attend waits for the channel without mu, which the caller holds before and
+// after. The error says that ctx ended first, by the reason why the server is not
+// ready or, if there is none, the text.
+func (s *server) attend(ctx context.Context, c <-chan struct{}, otherwise string) error {
+	reason := s.reason
+	s.mu.Unlock()
+	defer s.mu.Lock()
 	select {
-	case <-c.Done():
+	case <-c:
 		return nil
-	default:
-		return c
+	case <-ctx.Done():
+		return s.tooLate(ctx, reason, otherwise)
 	}
 }
 
@@ -263,6 +262,33 @@ func take(c chan struct{}) {
 	default:
 	}
 }
+
+// barred is why nobody gets the server before a person has done something, its
+// state aside; nil if nothing is. The caller holds mu.
+func (s *server) barred() *hub.Error {
+	if e := s.unfit(); e != nil || s.want != wantDown {
+		return e
+	}
+	return stopped(s.key)
+}
+
+// unfit is why the server cannot be had for anybody, whatever its state; nil if
+// it can. The caller holds mu.
+func (s *server) unfit() *hub.Error {
+	switch {
+	case s.removed:
+		return unknown(s.key)
+	case s.over:
+		return hub.E(message.ShuttingDown, nil)
+	case !s.def.Enabled:
+		return disabled(s.key)
+	}
+	return nil
+}
+
+func disabled(key string) *hub.Error { return hub.E(message.ServerDisabled, nil, "server", key) }
+
+func stopped(key string) *hub.Error { return hub.E(message.ServerStopped, nil, "server", key) }
 
 // down is what a caller is told of why a server is not ready.
 func (s *server) down(reason *hub.Error) *hub.Error {
@@ -303,19 +329,22 @@ func (s *server) status() hub.Status {
 // statusNow is status for who holds mu.
 func (s *server) statusNow() hub.Status {
 	st := hub.Status{
-		Key: s.key, State: s.state, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
+		Key: s.key, State: s.state, Event: s.event, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
+		Leases: s.leased(), Starts: s.starts, Losses: s.losses, Breaker: s.breaker.state(),
 	}
-	if c := s.live.Load(); c != nil {
-		st.PID, st.Protocol, st.Info = c.Health().PID, s.protocol, s.info
+	if p := s.live.Load(); p != nil {
+		st.Protocol, st.Info, st.Instances = s.protocol, s.info, len(p.members)
+		for _, i := range p.members {
+			if pid := i.conn.Health().PID; pid != 0 {
+				st.PIDs = append(st.PIDs, pid)
+			}
+			st.Calls += i.calls()
+			st.Misses = max(st.Misses, int(i.misses.Load()))
+		}
+	}
+	if len(st.PIDs) > 0 {
+		st.PID = st.PIDs[0]
 	}
 	st.Stderr, st.Junk = s.book.said()
 	return st
-}
-
-// sameWay reports whether two definitions of a server reach it in the same
-// way, so that a connection made by one serves the other.
-func sameWay(a, b *hub.Server) bool {
-	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
-		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
-		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
 }

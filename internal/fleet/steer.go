@@ -2,9 +2,10 @@ package fleet
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // What operators ask for. Each waits, within ctx, for the outcome; when ctx
@@ -19,9 +20,8 @@ func (f *Fleet) Start(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	s.start(false)
-	_, err = s.await(ctx, itself)
-	return err
+	s.start(byStart)
+	return s.ready(ctx, byStart, itself)
 }
 
 // Restart ends a server and starts it afresh. Calls under way on it end as they
@@ -31,15 +31,14 @@ func (f *Fleet) Restart(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	s.start(true)
-	_, err = s.await(ctx, itself)
-	return err
+	s.start(byRestart)
+	return s.ready(ctx, byRestart, itself)
 }
 
 // Stop ends a server until it is started again; no call does that. When Stop
 // returns without an error, nothing of its processes is left. Calls under way
-// on it get an answer or [message.OutcomeUnknown], and later ones
-// [message.ServerStopped].
+// on it get an answer or message.OutcomeUnknown, and later ones
+// message.ServerStopped.
 func (f *Fleet) Stop(ctx context.Context, key string) error {
 	s, err := f.find(key)
 	if err != nil {
@@ -68,39 +67,46 @@ func (f *Fleet) Settle(ctx context.Context, key string) error {
 		return err
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for s.state == hub.StateStopping {
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return s.tooLate(ctx, nil, "it has not ended in time, and is still being stopped.")
+		if err := s.attend(ctx, s.changed, notEnded); err != nil {
+			return err
 		}
-		s.mu.Lock()
 	}
-	s.mu.Unlock()
 	return nil
 }
+
+// What is said of a server that does not do in time as it was asked.
+const (
+	notEnded  = "it has not ended in time, and is still being stopped."
+	notListed = "it has not given its tools in time."
+)
 
 // itself is what an operator is told of why a server is not ready.
 func itself(reason *hub.Error) *hub.Error { return reason }
 
-// start has the server run: anew if it runs already and again is set.
-func (s *server) start(again bool) {
+// start has the server run: anew if it runs already and the event is a restart.
+// What was counted against it is forgotten.
+func (s *server) start(event string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.over || s.removed || !s.def.Enabled {
 		return
 	}
 	s.want = wantUp
+	s.breaker.set(hub.Breaker{})
+	s.breaker.set(s.def.Breaker)
 	switch {
 	case !s.alive:
-		s.settle()
-	case again:
-		s.end()
+		s.settle(event)
+	case event == byRestart:
+		s.end(event, 0)
 	case s.trying:
 		s.afresh = true
-	case s.state == hub.StateReconnecting:
+		if s.rush != nil {
+			s.rush()
+		}
+	case s.state == hub.StateReconnecting, s.state == hub.StateCrashed:
 		s.afresh = true
 		poke(s.hurry)
 	}
@@ -109,23 +115,17 @@ func (s *server) start(again bool) {
 // stop has the server rest, and waits until the life that it had is over.
 func (s *server) stop(ctx context.Context) error {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	if e := s.unfit(); e != nil {
-		s.mu.Unlock()
 		return e
 	}
 	s.want = wantDown
-	s.quit()
-	for life := s.lives; s.alive && s.lives == life; {
-		changed := s.changed
-		s.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return s.tooLate(ctx, nil, "it has not ended in time, and is still being stopped.")
+	s.quit(byStop, 0)
+	for life := s.lives; s.lives == life && (s.alive || s.remains); {
+		if err := s.attend(ctx, s.changed, notEnded); err != nil {
+			return err
 		}
-		s.mu.Lock()
 	}
-	s.mu.Unlock()
 	return nil
 }
 
@@ -135,12 +135,11 @@ func (s *server) refresh(ctx context.Context) error {
 	before := s.lists
 	s.mu.Unlock()
 	for {
-		conn, err := s.await(ctx, itself)
-		if err != nil {
+		if err := s.ready(ctx, byRefresh, itself); err != nil {
 			return err
 		}
 		s.mu.Lock()
-		listed := s.lists > before
+		listed, changed := s.lists > before, s.changed
 		s.mu.Unlock()
 		if listed { // since it was connected for this
 			return nil
@@ -148,10 +147,10 @@ func (s *server) refresh(ctx context.Context) error {
 		done := make(chan error, 1)
 		select {
 		case s.asks <- done:
-		case <-conn.Done():
+		case <-changed:
 			continue
 		case <-ctx.Done():
-			return s.tooLate(ctx, nil, "it has not given its tools in time.")
+			return s.tooLate(ctx, nil, notListed)
 		}
 		select {
 		case err, told := <-done:
@@ -163,7 +162,7 @@ func (s *server) refresh(ctx context.Context) error {
 			}
 			return nil
 		case <-ctx.Done():
-			return s.tooLate(ctx, nil, "it has not given its tools in time.")
+			return s.tooLate(ctx, nil, notListed)
 		}
 	}
 }
@@ -177,10 +176,12 @@ func (s *server) redefine(def hub.Server) {
 	if s.over {
 		return
 	}
+	s.breaker.set(def.Breaker)
+	s.retune()
 	if sameWay(&old, &def) {
 		if s.state == hub.StateIdle {
 			s.want = s.byDefault() // it may be one to start with the hub now
-			s.settle()
+			s.settle(byConfig)
 		}
 		return
 	}
@@ -191,7 +192,14 @@ func (s *server) redefine(def hub.Server) {
 	default:
 		s.want = s.byDefault()
 	}
-	s.quit()
+	event := byConfig
+	switch {
+	case !def.Enabled:
+		event = byDisable
+	case !old.Enabled:
+		event = byEnabling
+	}
+	s.quit(event, drain(&old))
 }
 
 // remove ends the server for good.
@@ -199,7 +207,7 @@ func (s *server) remove() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removed = true
-	s.quit()
+	s.quit(byRemoval, drain(&s.def))
 	s.notify()
 	s.book.add(hub.LogHub, "removed") // so that nobody waits for more of it
 }
@@ -209,32 +217,23 @@ func (s *server) shut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	s.quit()
+	s.quit(byShutdown, 0)
 	s.notify()
 }
 
-// quit ends the server's life, if it has one, so that it comes into the state
-// that is asked for now. The caller holds mu.
-func (s *server) quit() {
-	if s.alive {
-		s.end()
-	} else {
-		s.settle()
-	}
+// sameWay reports whether two definitions of a server reach it in the same
+// way, so that a connection made by one serves the other.
+func sameWay(a, b *hub.Server) bool {
+	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
+		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
+		a.Limits == b.Limits && sameSandbox(a.Sandbox, b.Sandbox) && a.DirectNode == b.DirectNode &&
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
 }
 
-// unfit is why the server cannot be had for anybody, whatever its state; nil if
-// it can. The caller holds mu.
-func (s *server) unfit() *hub.Error {
-	switch {
-	case s.removed:
-		return unknown(s.key)
-	case s.over:
-		return hub.E(message.ShuttingDown, nil)
-	case !s.def.Enabled:
-		return disabled(s.key)
+func sameSandbox(a, b *hub.Sandbox) bool {
+	if a == nil || b == nil {
+		return a == b
 	}
-	return nil
+	return slices.Equal(a.Read, b.Read) && slices.Equal(a.Write, b.Write) &&
+		slices.Equal(a.Connect, b.Connect) && slices.Equal(a.Bind, b.Bind)
 }
-
-func disabled(key string) *hub.Error { return hub.E(message.ServerDisabled, nil, "server", key) }

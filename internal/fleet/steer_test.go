@@ -53,7 +53,7 @@ func TestStopAndStart(t *testing.T) {
 			Withhold: func(_ string, yes bool) { withheld = append(withheld, yes) },
 		})
 		synctest.Wait()
-		conn, err := f.Conn(t.Context(), "s")
+		conn, err := connect(t.Context(), f, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestStopAndStart(t *testing.T) {
 			is(t, f, hub.StateStopped, message.ServerStopped)
 		}
 		time.Sleep(time.Hour)
-		if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ServerStopped) || len(d.times()) != 1 {
+		if _, err := connect(t.Context(), f, "s"); !hub.IsCode(err, message.ServerStopped) || len(d.times()) != 1 {
 			t.Errorf("a call got %v, and the server was started %d times", err, len(d.times()))
 		}
 		if err := f.Refresh(t.Context(), "s"); !hub.IsCode(err, message.ServerStopped) {
@@ -108,7 +108,7 @@ func TestStopOnTheWay(t *testing.T) {
 				time.Sleep(wait)
 				called := make(chan error, 1)
 				go func() {
-					_, err := f.Conn(t.Context(), "s")
+					_, err := connect(t.Context(), f, "s")
 					called <- err
 				}()
 				synctest.Wait()
@@ -197,7 +197,7 @@ func TestStartRevives(t *testing.T) {
 		if err := f.Start(t.Context(), "s"); !hub.IsCode(err, message.ServerExited) || time.Since(began) != 0 {
 			t.Errorf("start: %v after %v", err, time.Since(began))
 		}
-		is(t, f, hub.StateReconnecting, message.ServerExited)
+		is(t, f, hub.StateCrashed, message.ServerExited)
 		time.Sleep(time.Hour)
 		is(t, f, hub.StateFailed, message.ServerCrashLoop)
 		if n := len(d.times()); n != 12 {
@@ -255,9 +255,12 @@ func TestStartHurries(t *testing.T) {
 // A server that is not to be started again by itself is given up at its first
 // end. A call does not start it, a person does.
 func TestOnceOnly(t *testing.T) {
-	for name, change := range map[string]func(*hub.Server){
-		"a process":       func(s *hub.Server) { s.Kind, s.AutoReconnect = hub.KindStdio, true },
-		"a remote server": func(s *hub.Server) { s.Kind, s.AutoRestart = hub.KindHTTP, true },
+	for name, tt := range map[string]struct {
+		change func(*hub.Server)
+		state  hub.State
+	}{
+		"a process":       {func(s *hub.Server) { s.Kind, s.AutoReconnect = hub.KindStdio, true }, hub.StateCrashed},
+		"a remote server": {func(s *hub.Server) { s.Kind, s.AutoRestart = hub.KindHTTP, true }, hub.StateFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -270,15 +273,16 @@ func TestOnceOnly(t *testing.T) {
 					p.drain()
 				})
 				s := local()
-				change(&s)
+				tt.change(&s)
 				f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: d.dial})
 				time.Sleep(30 * time.Minute)
 				is(t, f, hub.StateReady, "")
 				time.Sleep(time.Hour)
-				if st := f.Status()[0]; st.State != hub.StateFailed || st.Reason == nil || st.Reason.Code == message.ServerCrashLoop {
-					t.Errorf("it is %s, %v", st.State, st.Reason)
+				is(t, f, tt.state, message.ServerNotRestarted)
+				if st := f.Status()[0]; !st.Retry.IsZero() || st.Losses != 1 || st.Starts != 1 {
+					t.Errorf("then: %+v", st)
 				}
-				if _, err := f.Conn(t.Context(), "s"); !hub.IsCode(err, message.ServerDown) || len(d.times()) != 1 {
+				if _, err := connect(t.Context(), f, "s"); !hub.IsCode(err, message.ServerDown) || len(d.times()) != 1 {
 					t.Errorf("a call got %v", err)
 				}
 				if err := f.Start(t.Context(), "s"); err != nil {
@@ -295,14 +299,14 @@ func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := steps()
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: d.dial})
-		first, err := f.Conn(t.Context(), "s")
+		first, err := connect(t.Context(), f, "s")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Restart(t.Context(), "s"); err != nil {
 			t.Fatal(err)
 		}
-		second, err := f.Conn(t.Context(), "s")
+		second, err := connect(t.Context(), f, "s")
 		if err != nil || second == first {
 			t.Errorf("the connection is the same, %v", err)
 		}
@@ -437,7 +441,7 @@ func TestOnDemand(t *testing.T) {
 		d := steps()
 		f := run(t, fleet.Options{Servers: servers, Dial: d.dial, OnDemand: true})
 		time.Sleep(time.Hour)
-		if _, err := f.Conn(t.Context(), "call"); err != nil {
+		if _, err := connect(t.Context(), f, "call"); err != nil {
 			t.Error(err)
 		}
 		if err := errors.Join(f.Start(t.Context(), "start"), f.Refresh(t.Context(), "refresh")); err != nil {

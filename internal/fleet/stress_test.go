@@ -54,7 +54,7 @@ func TestStopDuringCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := run(t, fleet.Options{Servers: []hub.Server{process(t, args...)}, Dial: upstream.Dial, Budget: quick()})
 			st := await(t, f, hub.StateReady)
-			conn, err := f.Conn(t.Context(), "s")
+			conn, err := connect(t.Context(), f, "s")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,14 +281,15 @@ func answer(p *peer) {
 }
 
 func callOnce(ctx context.Context, f *fleet.Fleet, key string) error {
-	c, err := f.Conn(ctx, key)
+	use, err := f.Acquire(ctx, key)
 	if err != nil {
 		return err
 	}
+	defer func() { use.Done(err) }()
 	m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}`), wire.Limits{})
 	if err != nil {
 		return err
 	}
-	_, err = c.Do(ctx, &upstream.Request{Message: &m, Name: "echo"}, nil)
+	_, err = use.Conn().Do(ctx, &upstream.Request{Message: &m, Name: "echo"}, nil)
 	return err
 }

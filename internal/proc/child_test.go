@@ -9,9 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // childMode is the variable by which the test binary is told to be a child.
@@ -46,6 +48,23 @@ func runAsChild() {
 	case "escape": // leaves a child behind that has left the group
 		startChild("stubborn", true)
 		os.Exit(4)
+	case "leave": // as before, and does not want to be found
+		if err := os.Unsetenv(MarkVariable); err != nil {
+			panic(err)
+		}
+		startChild("stubborn", true)
+		os.Exit(4)
+	case "litter": // has children within and without its group; all ignore every wish
+		startChild("stubborn", false)
+		startChild("stubborn", true)
+		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
+		fmt.Println("ready", os.Getpid())
+		forever()
+	case "use": // the given number of MiB and some processor time
+		size, _ := strconv.Atoi(arg)
+		useUp(size << 20)
+	case "hub": // with the ledger in the given directory, and children of all kinds
+		standIn(arg)
 	case "flood": // writes the given number of bytes, and ends
 		size, _ := strconv.Atoi(arg)
 		_, _ = os.Stdout.WriteString(strings.Repeat("x", size))
@@ -54,6 +73,57 @@ func runAsChild() {
 		_, _ = os.Stderr.WriteString(arg)
 	}
 	os.Exit(0)
+}
+
+// standIn is a hub that does nothing but run servers. It names their processes
+// once all of them ignore what they can.
+func standIn(dir string) {
+	ledger, err := OpenLedger(dir)
+	if err != nil {
+		panic(err)
+	}
+	for key, processes := range map[string]int{"litter": 3, "escape": 1, "deaf": 0} {
+		p, err := Start(Spec{
+			Command: os.Args[0], Args: []string{"-token=secret"}, Env: map[string]string{childMode: key},
+			Ledger: ledger, Key: key, StopGrace: time.Hour, KillGrace: time.Hour,
+		})
+		if err != nil {
+			panic(err)
+		}
+		out := bufio.NewReader(p.Stdout())
+		for range processes {
+			line, err := out.ReadString('\n')
+			if err != nil {
+				panic(err)
+			}
+			fmt.Print(line)
+		}
+	}
+	fmt.Println("up")
+	forever()
+}
+
+// useUp takes memory and 300 ms of processor time, says so and waits for the
+// end of its input.
+func useUp(size int) {
+	memory := make([]byte, size)
+	for sum, limit := byte(0), 300*time.Millisecond; processorTime() < limit; {
+		for i := range memory {
+			memory[i] += sum + 1
+			sum += memory[i]
+		}
+	}
+	fmt.Println("ready")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	runtime.KeepAlive(memory)
+}
+
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // forever does not return. It waits for a signal, as Go ends a program that

@@ -1,8 +1,14 @@
 // Package proc runs child processes as trees: what a child starts in turn
 // belongs to it, and ends with it.
 //
-// A tree is a process group on Unix and a job object on Windows. A process
-// that leaves its group on purpose (setsid) is out of reach on Unix.
+// A tree is a process group on Unix and a job object on Windows. On Linux a
+// process that leaves its group on purpose (setsid) still belongs to the tree:
+// it is known by its environment ([MarkVariable]), or by the cgroup of the tree
+// if that has one. One that also clears that variable and has no cgroup is out
+// of reach, as are all that leave their group on other Unixes.
+//
+// A [Ledger] sees to it that trees end with the hub, however the hub ends: what
+// a killed one has left behind is ended by the next.
 //
 // The package owns the pipes, the environment and the end of a child. It
 // knows no protocol, and it returns plain errors.
@@ -56,6 +62,16 @@ type Spec struct {
 	StopGrace time.Duration
 	KillGrace time.Duration
 
+	// Ledger, when set, records the tree for as long as it lives, under Key. On
+	// Linux it also sees to it that the child is asked to end, by SIGTERM, when
+	// this process dies.
+	Ledger *Ledger
+	Key    string
+
+	// Limits of the tree. What cannot be applied is in Process.Notes and does
+	// not keep the child from running.
+	Limits Limits
+
 	// OnStderr, when set, is given each line that the child writes to standard
 	// error, without its line end and cut at 8 KiB, one at a time and in
 	// order. The child may have to wait while it runs.
@@ -69,6 +85,7 @@ type Process struct {
 	tree      *tree
 	stopGrace time.Duration
 	killGrace time.Duration
+	notes     []string
 
 	stdin  *os.File
 	stdout *os.File
@@ -104,26 +121,32 @@ func Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, &StartError{Reason: Failed, Command: spec.Command, File: path, Err: err}
 	}
+	account := spec.Ledger.open(spec)
 	child := []*os.File{in.r, out.w, errs.w}
-	process, err := launch(path, append([]string{spec.Command}, spec.Args...), &os.ProcAttr{
-		Dir: dir, Env: env, Files: child,
+	process, err := account.launch(path, append([]string{spec.Command}, spec.Args...), &os.ProcAttr{
+		Dir: dir, Env: marked(env, account.mark), Files: child,
 	})
 	closeAll(child...)
 	if err != nil {
+		account.settle(true)
 		closeAll(in.w, out.r, errs.r)
 		return nil, &StartError{Reason: startReason(err), Command: spec.Command, File: path, Err: err}
 	}
-	t, err := newTree(process)
+	account.born(process.Pid)
+	t, err := newTree(process, account)
 	if err != nil {
+		account.settle(true)
 		closeAll(in.w, out.r, errs.r)
 		return nil, &StartError{Reason: Failed, Command: spec.Command, File: path, Err: err}
 	}
+	t.limit()
 
 	p := &Process{
 		process:   process,
 		tree:      t,
 		stopGrace: grace(spec.StopGrace),
 		killGrace: grace(spec.KillGrace),
+		notes:     t.notes,
 		stdin:     in.w,
 		stdout:    out.r,
 		stop:      make(chan struct{}),
@@ -156,6 +179,11 @@ func (p *Process) Stdout() io.Reader { return output{p.stdout} }
 // KiB. After Done nothing is added.
 func (p *Process) Stderr() string { return p.tail.String() }
 
+// Notes say, in words for a person, what was asked for and could not be done:
+// limits that this system has no way to apply, or a ledger that cannot be
+// written. They are known when Start returns.
+func (p *Process) Notes() []string { return p.notes }
+
 // Done is closed when no process of the tree is left. A child that exits by
 // itself takes the rest of its tree with it: what remains gets the polite
 // signal, and is killed after KillGrace.
@@ -175,7 +203,8 @@ func (p *Process) Exit() string {
 
 // Stop ends the tree and returns once no process of it is left: it closes
 // standard input, waits StopGrace, asks the tree to end by SIGTERM, waits
-// KillGrace, and kills it. Windows has no such signal; there the tree is killed
+// KillGrace, and kills it. What has left the group of the tree is then asked
+// and killed in the same way. Windows has no such signal; there the tree is killed
 // after StopGrace. When ctx ends the graces end too and the tree is killed at
 // once, so that Stop leaves nothing behind. The error is nil, or holds
 // [ErrSurvived].
@@ -210,7 +239,11 @@ func (p *Process) supervise(stderr *os.File) {
 			p.err = fmt.Errorf("stop process %d: %w", p.PID(), ErrSurvived)
 		}
 	}
+	if !p.tree.endStrays(p.killGrace, p.hurry) {
+		p.err = fmt.Errorf("stop process %d: %w", p.PID(), ErrSurvived)
+	}
 	p.tree.close()
+	p.tree.settle(p.err == nil)
 	p.stdin.Close()
 
 	// Windows knows no deadlines for pipes, nor a process that left its job.

@@ -3,6 +3,7 @@ package proc
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,11 +28,14 @@ func TestOrphansAreReaped(t *testing.T) {
 // Where the init of a container does not reap, zombies stay for ever; they must
 // not count as survivors.
 func TestZombiesAreGone(t *testing.T) {
-	p, err := launch(os.Args[0], os.Args[:1], &os.ProcAttr{Env: []string{childMode + "=deaf"}})
+	p, err := os.StartProcess(os.Args[0], os.Args[:1], &os.ProcAttr{
+		Env: []string{childMode + "=deaf"},
+		Sys: &syscall.SysProcAttr{Setpgid: true},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := &tree{group: p.Pid}
+	group := &tree{account: new(account), group: p.Pid}
 	if group.onlyZombies() {
 		t.Error("a living process is taken for a zombie")
 	}

@@ -3,14 +3,11 @@
 package proc
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -20,9 +17,16 @@ import (
 // the group is left, also when the leader was reaped. It is signalled only
 // when it was found non-empty a moment before, so that the id could have
 // become another group's only by running through all process ids in between.
-type tree struct{ group int }
+//
+// What has left the group is found by other means, see strays.
+type tree struct {
+	*account
+	group int
+}
 
-func newTree(leader *os.Process) (*tree, error) { return &tree{group: leader.Pid}, nil }
+func newTree(leader *os.Process, a *account) (*tree, error) {
+	return &tree{account: a, group: leader.Pid}, nil
+}
 
 // terminate asks every process of the group to end, and reports that there is
 // a way to ask. An error would mean that nobody is left to be asked, which the
@@ -32,7 +36,10 @@ func (t *tree) terminate() bool {
 	return true
 }
 
-func (t *tree) kill() { _ = unix.Kill(-t.group, unix.SIGKILL) }
+func (t *tree) kill() {
+	_ = unix.Kill(-t.group, unix.SIGKILL)
+	t.cgroup.kill()
+}
 
 // empty reports whether no process of the group is left. It must not be called
 // before the leader was reaped, whose status it would take.
@@ -58,39 +65,25 @@ func (t *tree) empty() bool {
 }
 
 // onlyZombies reports whether all that is left of the group are zombies, which
-// stay where a container's init does not reap. It answers false where there is
-// no Linux /proc.
+// stay where a container's init does not reap.
 func (t *tree) onlyZombies() bool {
-	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	all, err := processes()
 	if err != nil {
 		return false
 	}
 	found := false
-	for _, name := range stats {
-		stat, err := os.ReadFile(name)
-		if err != nil {
-			continue // it ended meanwhile
+	for _, e := range all {
+		if e.group == t.group {
+			if !e.zombie {
+				return false
+			}
+			found = true
 		}
-		// proc_pid_stat(5): pid (name) state ppid pgrp ..., where the name
-		// may hold anything.
-		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-		if len(fields) < 3 || string(fields[2]) != strconv.Itoa(t.group) {
-			continue
-		}
-		if string(fields[0]) != "Z" {
-			return false
-		}
-		found = true
 	}
 	return found
 }
 
 func (t *tree) close() {}
-
-func launch(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
-	attr.Sys = &syscall.SysProcAttr{Setpgid: true}
-	return os.StartProcess(path, argv, attr)
-}
 
 func startReason(err error) Reason {
 	switch {

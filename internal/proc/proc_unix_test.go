@@ -172,7 +172,7 @@ func TestLeaderLeavesChildBehind(t *testing.T) {
 }
 
 func TestChildOutsideTheGroupHoldsPipes(t *testing.T) {
-	p := child(t, "escape", graces(never, time.Millisecond))
+	p := child(t, "leave", graces(never, time.Millisecond))
 	pid := ready(t, p)
 	defer func() { _ = unix.Kill(pid, unix.SIGKILL) }()
 	<-p.Done()

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -15,16 +17,19 @@ import (
 
 // tree is a job object that ends all its processes when its last handle is
 // closed, that is also when this process dies.
-type tree struct{ job windows.Handle }
+type tree struct {
+	*account
+	job windows.Handle
+}
 
 // newTree puts a running child into a job of its own, or ends it. What the
 // child starts before it is in the job stays outside; it would have to do so
 // within microseconds of its own start.
-func newTree(leader *os.Process) (*tree, error) {
-	job, err := killOnCloseJob()
+func newTree(leader *os.Process, a *account) (*tree, error) {
+	job, err := killOnCloseJob(a.limits)
 	if err == nil {
 		if err = assign(job, leader); err == nil {
-			return &tree{job: job}, nil
+			return &tree{account: a, job: job}, nil
 		}
 		_ = windows.CloseHandle(job)
 	}
@@ -33,7 +38,7 @@ func newTree(leader *os.Process) (*tree, error) {
 	return nil, err
 }
 
-func killOnCloseJob() (windows.Handle, error) {
+func killOnCloseJob(l Limits) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
 		return 0, fmt.Errorf("create job object: %w", err)
@@ -42,6 +47,14 @@ func killOnCloseJob() (windows.Handle, error) {
 		BasicLimitInformation: windows.JOBOBJECT_BASIC_LIMIT_INFORMATION{
 			LimitFlags: windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
 		},
+	}
+	if l.Memory > 0 {
+		limits.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_JOB_MEMORY
+		limits.JobMemoryLimit = uintptr(l.Memory)
+	}
+	if l.Processes > 0 {
+		limits.BasicLimitInformation.LimitFlags |= windows.JOB_OBJECT_LIMIT_ACTIVE_PROCESS
+		limits.BasicLimitInformation.ActiveProcessLimit = uint32(min(l.Processes, math.MaxUint32))
 	}
 	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
 		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
@@ -100,7 +113,20 @@ func (t *tree) onlyZombies() bool { return false }
 
 func (t *tree) close() { _ = windows.CloseHandle(t.job) }
 
-func launch(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
+// limit says what the job does not limit.
+func (t *tree) limit() {
+	if t.limits.CPU > 0 {
+		t.notes = append(t.notes, "the use of processors is not limited on this system")
+	}
+	if t.limits.Files > 0 {
+		t.notes = append(t.notes, "open files are not limited on this system")
+	}
+}
+
+// endStrays has nobody to end: what leaves a job is never in it.
+func (t *tree) endStrays(time.Duration, <-chan struct{}) bool { return true }
+
+func (a *account) launch(path string, argv []string, attr *os.ProcAttr) (*os.Process, error) {
 	attr.Sys = &syscall.SysProcAttr{
 		HideWindow:    true,
 		CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW,

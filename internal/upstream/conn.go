@@ -56,8 +56,13 @@ type Conn struct {
 
 	asides chan struct{} // a place for each answer of sendAside under way
 
+	began time.Time
+	heard atomic.Int64 // when the last message came, in nanoseconds since began
+	mute  atomic.Bool  // the server has refused the stream for its news
+
 	mu      sync.Mutex
-	closing bool // no more goroutines may start
+	closing bool            // no more goroutines may start
+	checks  *transport.HTTP // nil before the first check
 }
 
 // link is the shape of a transport: one duplex stream for all requests, or an
@@ -137,8 +142,12 @@ func (c *Conn) Close(ctx context.Context) {
 	c.stop.Do(func() {
 		c.mu.Lock()
 		c.closing = true
+		checks := c.checks
 		c.mu.Unlock()
 		c.end(context.Canceled)
+		if checks != nil {
+			checks.Close()
+		}
 		if c.link != nil {
 			c.link.shut(ctx)
 		}

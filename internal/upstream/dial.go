@@ -14,6 +14,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
@@ -54,9 +55,18 @@ type Options struct {
 	// are not shown.
 	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
 
-	// Note, if set, is given each line for the server's log, without secrets
-	// and control characters and cut at 4 KiB. It must not block.
-	Note func(source hub.LogSource, line string)
+	// Note, if set, is given each line for the server's log, without secrets,
+	// colours and control characters and cut at 4 KiB. The level is the one that
+	// an MCP log message has, and "" for everything else. It must not block.
+	Note func(source hub.LogSource, level hub.LogLevel, line string)
+
+	// Processes, if set, has the server's process recorded in it, so that the
+	// next hub finds what this one left behind if it is killed.
+	Processes *proc.Ledger
+
+	// Started, if set, is told the id of the server's process once that has been
+	// started and before it is talked to, which may take long. It must not block.
+	Started func(pid int)
 
 	// ToolsChanged, if set, is called when the server says that its tools have
 	// changed, or may have. It must not block.
@@ -93,12 +103,16 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 		secrets: secret.NewRedactor(secrets),
 
 		asides: make(chan struct{}, maxAsides),
+		began:  time.Now(),
 	}
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	limited, cancel := context.WithTimeout(ctx, opt.Handshake)
 	defer cancel()
 	err := c.open(limited)
 	if err == nil {
+		if pid := c.link.state().PID; pid != 0 && opt.Started != nil {
+			opt.Started(pid)
+		}
 		err = c.handshake(limited)
 	}
 	if err != nil {

@@ -65,6 +65,7 @@ func (d *duplex) read() {
 			d.conn.fail(d.ended(err))
 			return
 		}
+		d.conn.hear()
 		d.sort(line)
 	}
 }

@@ -119,6 +119,7 @@ func (l *httpLink) resume(ctx context.Context, post *transport.Outbound, got tra
 
 // sort takes one message of the answer to the request id.
 func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
+	l.conn.hear()
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil {
 		return false, fmt.Errorf("read the answer: %w", err)
@@ -199,6 +200,7 @@ func (l *httpLink) watch() {
 				case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusNotFound, http.StatusBadRequest:
 					// The server has no such stream. 404 may also stand for a
 					// session that is lost; the next call finds that out.
+					l.conn.mute.Store(true)
 					return
 				}
 			}
@@ -228,6 +230,7 @@ func (l *httpLink) subscribe(string) (transport.Stream, error) {
 }
 
 func (l *httpLink) news(raw []byte) bool {
+	l.conn.hear()
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil || m.Kind == wire.Response || m.Kind == wire.Failure {
 		l.stray.Add(1)

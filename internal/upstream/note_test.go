@@ -21,10 +21,10 @@ type notebook struct {
 	lines []string
 }
 
-func (n *notebook) note(source hub.LogSource, line string) {
+func (n *notebook) note(source hub.LogSource, level hub.LogLevel, line string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.lines = append(n.lines, string(source)+": "+line)
+	n.lines = append(n.lines, strings.TrimSpace(string(source)+" "+string(level))+": "+line)
 }
 
 func (n *notebook) all() []string {
@@ -51,7 +51,7 @@ read c`)
 	opt.Note = book.note
 	dial(t, opt)
 	want := []string{
-		"junk: loading ***", "server: info: db: one ***", "server: two[31m", `server: error: {"a":"***"}`, `junk: {"broken`,
+		"junk: loading ***", "server info: info: db: one ***", "server info: two", `server error: error: {"a":"***"}`, `junk: {"broken`,
 		"stderr: warn: ***",
 	}
 	rig.Await(t, "all is noted", func() bool { return len(book.all()) >= len(want) })

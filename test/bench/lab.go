@@ -45,6 +45,11 @@ type hubServer struct {
 	URL     string   `json:"url,omitempty"`
 	Command string   `json:"command,omitempty"`
 	Args    []string `json:"args,omitempty"`
+
+	// Of toolcrib's only.
+	AutoStart   bool   `json:"autoStart,omitempty"`
+	IdleStop    string `json:"cleanupInterval,omitempty"`
+	HealthCheck string `json:"healthCheckInterval,omitempty"`
 }
 
 // target is an endpoint that load can go to.
@@ -119,7 +124,7 @@ func (u *upstream) servers(n int) hubConfig {
 	config := hubConfig{Servers: map[string]hubServer{}}
 	for i := range n {
 		name := serverLetter + strconv.Itoa(i+1)
-		config.Servers[name] = hubServer{Type: "http", URL: "http://" + u.addr + "/" + name + "/mcp"}
+		config.Servers[name] = hubServer{Type: "http", URL: "http://" + u.addr + "/" + name + "/mcp", AutoStart: true}
 	}
 	return config
 }
@@ -129,7 +134,7 @@ func (l *lab) stdioServers(n, tools int) hubConfig {
 	config := hubConfig{Servers: map[string]hubServer{}}
 	for i := range n {
 		config.Servers[serverLetter+strconv.Itoa(i+1)] = hubServer{
-			Command: l.self, Args: []string{"echo", "-stdio", "-tools", strconv.Itoa(tools)},
+			Command: l.self, Args: []string{"echo", "-stdio", "-tools", strconv.Itoa(tools)}, AutoStart: true,
 		}
 	}
 	return config

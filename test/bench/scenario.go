@@ -26,6 +26,8 @@ func scenarios() []scenario {
 		{key: "h", title: "cold start of 10 stdio servers", run: coldStart},
 		{key: "i", title: "memory", run: memory},
 		{key: "j", title: "built-in tool", needsSubject: true, run: builtIn},
+		{key: "k", title: "a call of a stdio server that does not run", needsSubject: true, run: coldCall},
+		{key: "l", title: "health checks of 500 servers", needsSubject: true, run: healthChecks},
 	}
 }
 

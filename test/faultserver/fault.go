@@ -29,6 +29,7 @@ func catalogue() []fault {
 		// The life of the process.
 		{"crashstart", onBoth, "writes a line to stderr and exits 1 at once"},
 		{"nostop", onBoth, "ignores the end of stdin and SIGTERM, SIGINT, SIGHUP"},
+		{"brood", onBoth, "starts two grandchildren that ignore the same, one of them in a session of its own"},
 
 		// The handshake.
 		{"neverinit", onBoth, "never answers initialize"},
@@ -41,6 +42,7 @@ func catalogue() []fault {
 		{"slowlist", onBoth, "answers tools/list after -delay"},
 		{"endlesspages", onBoth, "tools/list always answers the same page and the same nextCursor"},
 		{"endlessnew", onBoth, "tools/list always answers a new page and a new nextCursor"},
+		{"noping", onBoth, "never answers ping, nor tools/list once it was answered; everything else is"},
 		{"notool", onBoth, "tools/list answers an error"},
 
 		// Answer faults that any transport carries.

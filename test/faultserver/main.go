@@ -22,6 +22,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -44,6 +45,8 @@ type options struct {
 	sessionFor int
 	lifetime   time.Duration
 	grandchild bool
+	tally      string
+	about      string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -62,6 +65,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.IntVar(&o.size, "size", 100<<20, "bytes of text in a hugeline or hugejson reply")
 	fs.IntVar(&o.sessionFor, "session-calls", 1, "tool calls after which status404session forgets the session")
 	fs.DurationVar(&o.lifetime, "lifetime", 10*time.Minute, "end the process after this time, whatever happens")
+	fs.StringVar(&o.tally, "tally", "", "append a line to this file for the start of the process and for every call of work, before it is worked at")
+	fs.StringVar(&o.about, "about", "", "what echo says about itself, instead of the usual")
 	fs.BoolVar(&o.grandchild, "grandchild", false, "be what the fork tool starts: ignore everything and live for 1000 s")
 	if err := fs.Parse(args); err != nil {
 		return o, err
@@ -91,6 +96,10 @@ func main() {
 		os.Exit(exitFault)
 	}
 	time.AfterFunc(o.lifetime, func() { os.Exit(exitLifetime) })
+	if err := record(o.tally, "start "+strconv.Itoa(os.Getpid())); err != nil {
+		fmt.Fprintln(os.Stderr, "faultserver:", err)
+		os.Exit(exitUsage)
+	}
 	ctx := context.Background()
 	if o.faults.has("nostop") {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, os.Interrupt)
@@ -98,6 +107,12 @@ func main() {
 		var stop context.CancelFunc
 		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
 		defer stop()
+	}
+	if o.faults.has("brood") {
+		if err := beget(); err != nil {
+			fmt.Fprintln(os.Stderr, "faultserver:", err)
+			os.Exit(exitFault)
+		}
 	}
 	s := newServer(o)
 	if o.httpAddr != "" {

@@ -418,7 +418,7 @@ func TestUnusualJSON(t *testing.T) {
 			t.Errorf("not one line of JSON: %s", s)
 		}
 	}
-	for _, tool := range tools() {
+	for _, tool := range tools("") {
 		if !json.Valid([]byte(tool.definition)) {
 			t.Errorf("%s: not JSON: %s", tool.name, tool.definition)
 		}

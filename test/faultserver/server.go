@@ -33,6 +33,7 @@ type server struct {
 	fillers     int
 	onlyFillers bool
 	failedOnce  bool
+	listed      bool
 	count       stats
 }
 
@@ -63,7 +64,7 @@ type listener struct {
 func newServer(o options) *server {
 	return &server{
 		opt:       o,
-		tools:     tools(),
+		tools:     tools(o.about),
 		sessions:  map[string]*session{},
 		listeners: map[*listener]bool{},
 		count:     stats{Methods: map[string]int{}, Calls: map[string]int{}},
@@ -221,6 +222,10 @@ func (s *server) dispatch(ctx context.Context, r request) (json.RawMessage, *rpc
 		if r.Method == "server/discover" && !r.session.isReady() {
 			os.Exit(exitFault)
 		}
+		<-ctx.Done()
+		return nil, nil
+	}
+	if s.opt.faults.has("noping") && r.Method == "ping" {
 		<-ctx.Done()
 		return nil, nil
 	}

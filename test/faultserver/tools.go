@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,18 +35,25 @@ type arguments struct {
 	KiB  int    `json:"kib"`
 	Logs bool   `json:"logs"`
 	Only bool   `json:"only"`
+	How  string `json:"how"`
 }
 
-// tools returns the tools in the order in which they are listed.
-func tools() []tool {
+// tools returns the tools in the order in which they are listed. About is what
+// echo says about itself, "" for the usual.
+func tools(about string) []tool {
 	const (
 		none     = `{"type":"object","properties":{}}`
 		text     = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
 		readOnly = `,"annotations":{"readOnlyHint":true}`
 	)
 	return []tool{
-		define("echo", "Answers the text.", text, readOnly, echo),
+		define("echo", cmp.Or(about, "Answers the text."), text, readOnly, echo),
 		define("note", "Answers the text, like echo, but says nothing about side effects: a call that must not be repeated.", text, "", echo),
+		define("work", "Writes the text to the -tally file, waits ms milliseconds, then answers the text. It must not be repeated.",
+			`{"type":"object","properties":{"text":{"type":"string"},"ms":{"type":"integer","minimum":0}},"required":["text"]}`,
+			`,"annotations":{"destructiveHint":true,"idempotentHint":false}`, work),
+		define("reach", "Tries what how names (read, write, connect) at the path or address in text: answers what it read, nothing, or a tool error.",
+			`{"type":"object","properties":{"text":{"type":"string"},"how":{"enum":["read","write","connect"]}},"required":["text","how"]}`, "", reach),
 		define("mirror", "Answers the parameters of the call, byte for byte, in structuredContent.params.",
 			`{"type":"object","additionalProperties":true}`, readOnly, mirror),
 		define("sleep", "Waits ms milliseconds; a cancelled call is counted and not answered.",
@@ -91,6 +98,10 @@ func (s *server) list(ctx context.Context, r request) (json.RawMessage, *rpcErro
 	f := s.opt.faults
 	if f.has("notool") {
 		return nil, &rpcError{Code: codeInternal, Message: "the list of tools is not available"}
+	}
+	if f.has("noping") && s.wasListed() {
+		<-ctx.Done()
+		return nil, nil
 	}
 	if f.has("slowlist") {
 		wait(ctx, s.opt.delay)
@@ -292,12 +303,10 @@ func headers(_ context.Context, _ *server, c call) (json.RawMessage, *rpcError) 
 }
 
 func fork(context.Context, *server, call) (json.RawMessage, *rpcError) {
-	self, err := os.Executable()
+	cmd, err := grandchild()
 	if err != nil {
 		return nil, &rpcError{Code: codeInternal, Message: err.Error()}
 	}
-	cmd := exec.CommandContext(context.Background(), self, "-grandchild") // it outlives the call
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
 		return nil, &rpcError{Code: codeInternal, Message: err.Error()}
 	}

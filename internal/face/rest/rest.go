@@ -23,6 +23,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/stats"
 )
 
 // Options are what the API is about. The functions may be called from any
@@ -32,6 +33,7 @@ type Options struct {
 	Call    *call.Pipeline
 	Catalog *catalog.Catalog
 	Journal *journal.Journal
+	Stats   *stats.Stats
 
 	Version  string
 	Started  time.Time
@@ -79,6 +81,7 @@ func New(opt Options) *Door {
 	d.log()
 	d.tools()
 	d.calls()
+	d.stats(opt.Stats)
 	d.config()
 	d.secrets()
 	d.describe()

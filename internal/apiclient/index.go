@@ -1,0 +1,43 @@
+package apiclient
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+)
+
+// Index lists the tools that are offered and have the tag, the server and the
+// name asked for; what is empty leaves nothing out.
+func (c *Client) Index(ctx context.Context, tag, server, tool string) (api.Index, error) {
+	query := url.Values{}
+	for name, value := range map[string]string{"tag": tag, "server": server, "tool": tool} {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return get[api.Index](ctx, c, "/index", query)
+}
+
+// ExportIndex is the file with all tools that are offered.
+func (c *Client) ExportIndex(ctx context.Context) (json.RawMessage, error) {
+	return get[json.RawMessage](ctx, c, "/index/export", nil)
+}
+
+// ImportIndex takes the lists of a file over.
+func (c *Client) ImportIndex(ctx context.Context, upload api.IndexUpload) (api.IndexImport, error) {
+	return change[api.IndexImport](ctx, c, request{method: http.MethodPost, path: "/index/import", body: upload, again: true})
+}
+
+// Drift is how the tools of a pinned server differ from what was accepted.
+func (c *Client) Drift(ctx context.Context, key string) (api.Drift, error) {
+	return get[api.Drift](ctx, c, serverPath(key)+"/drift", nil)
+}
+
+// Accept accepts tools of a pinned server as they are described now, or all
+// that changed if none is named. What is left to be accepted is returned.
+func (c *Client) Accept(ctx context.Context, key string, tools []string) (api.Drift, error) {
+	return change[api.Drift](ctx, c, request{method: http.MethodPost, path: serverPath(key) + "/accept", body: api.Accept{Tools: tools}})
+}

@@ -1,0 +1,54 @@
+package app
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/proc"
+	"github.com/toolcrib/toolcrib/internal/stats"
+	"github.com/toolcrib/toolcrib/internal/telemetry"
+)
+
+// remembered is how many of the calls of before the start tell how long a tool
+// usually takes.
+const remembered = 1000
+
+// measure makes the figures of what there is.
+func (a *App) measure() *stats.Stats {
+	return stats.New(stats.Options{
+		Bus: a.bus, Started: a.started, History: a.journal.Recent(remembered, ""), Servers: a.fleet.Status,
+		Tools: func() (known, embedded int) {
+			for _, e := range a.catalog.Snapshot().Entries() {
+				known++
+				if e.Server.Kind == hub.KindBuiltin {
+					embedded++
+				}
+			}
+			return known, embedded
+		},
+		Measure: func(leaders map[string][]int) map[string]stats.Usage {
+			all := make(map[string]stats.Usage, len(leaders))
+			for server, u := range proc.Measure(leaders) {
+				all[server] = stats.Usage(u)
+			}
+			return all
+		},
+	})
+}
+
+// metrics is the page that Prometheus reads.
+func (a *App) metrics() http.Handler {
+	return telemetry.New(telemetry.Options{
+		Version: a.opt.Version, Stats: a.stats, Log: a.log, Servers: a.fleet.Status, Sessions: a.gateway.Sessions,
+		Tools:       func() int { return len(a.catalog.Snapshot().Entries()) },
+		ConfigValid: func() bool { return a.control.Source().Fault == nil },
+		Phases: func() []telemetry.Phase {
+			var all []telemetry.Phase
+			for _, p := range a.phases.list() {
+				all = append(all, telemetry.Phase{Name: p.Name, Took: time.Duration(p.Duration * float64(time.Millisecond))})
+			}
+			return all
+		},
+	}).Handler()
+}

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"context"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+)
+
+type serverDrift struct {
+	Key string `arg:"" help:"Key of the server." complete:"server"`
+}
+
+// Run shows how a pinned server's tools differ from what was accepted.
+func (c *serverDrift) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		drift, err := h.Drift(ctx, c.Key)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(drift)
+		}
+		if len(drift.Tools) == 0 {
+			s.out.line("%s", s.out.say("Nothing has changed since it was accepted.", "自接受以来没有变化。"))
+			return nil
+		}
+		for _, t := range drift.Tools {
+			s.drift(t)
+		}
+		s.out.line(s.out.say("Accept it all with: toolcrib server accept %s", "全部接受：toolcrib server accept %s"), clean(c.Key))
+		return nil
+	})
+}
+
+// drift prints what changed in one tool.
+func (s *session) drift(t api.ToolDrift) {
+	p, say := s.out, s.out.say
+	change := t.Change
+	switch change {
+	case "added":
+		change = say(change, "新增")
+	case "changed":
+		change = say(change, "更改")
+	case "removed":
+		change = say(change, "移除")
+	}
+	p.line("%s  %s", p.paint(bold, oneLine(t.Tool)), change)
+	for line := range strings.Lines(t.Diff) {
+		line = clean(strings.TrimRight(line, "\n"))
+		switch {
+		case strings.HasPrefix(line, "+"):
+			line = p.paint(green, line)
+		case strings.HasPrefix(line, "-"):
+			line = p.paint(red, line)
+		case strings.HasPrefix(line, "@@"):
+			line = p.paint(dim, line)
+		}
+		p.line("  %s", line)
+	}
+}
+
+type serverAccept struct {
+	Key   string   `arg:"" help:"Key of the server." complete:"server"`
+	Tools []string `arg:"" optional:"" name:"tool" help:"The server's own names of the tools; all that changed if not given."`
+}
+
+// Run accepts tools of a pinned server as they are described now.
+func (c *serverAccept) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		before, err := h.Drift(ctx, c.Key)
+		if err != nil {
+			return err
+		}
+		left, err := h.Accept(ctx, c.Key, c.Tools)
+		if err != nil {
+			return err
+		}
+		if s.JSON {
+			return s.out.json(left)
+		}
+		say := s.out.say
+		s.out.line(say("Accepted: %d. Left: %d.", "已接受：%d 项，剩余：%d 项。"), len(before.Tools)-len(left.Tools), len(left.Tools))
+		for _, t := range left.Tools {
+			s.out.line("  %s", oneLine(t.Tool))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,208 @@
+package telemetry
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.uber.org/goleak"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/stats"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hubOf is a hub with two servers, of which one has processes, and calls of
+// them, of a server that is gone and of a tool that nobody knows.
+func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
+	t.Helper()
+	servers := []hub.Status{
+		{
+			Key: "files", State: hub.StateReady, PIDs: []int{7}, Instances: 2, Calls: 3, Starts: 5, Losses: 4,
+			Leases: []hub.Lease{{Holder: "x", Count: 2}, {Holder: "y", Tool: "t", Count: 1}}, Breaker: hub.BreakerClosed,
+		},
+		{Key: "remote", State: hub.StateFailed, Breaker: hub.BreakerOpen},
+	}
+	log = &bytes.Buffer{}
+	figures := stats.New(stats.Options{
+		Bus: &bus.Bus{}, Started: time.Now(),
+		Servers: func() []hub.Status { return servers },
+		Tools:   func() (int, int) { return 2, 1 },
+		Measure: func(map[string][]int) map[string]stats.Usage {
+			return map[string]stats.Usage{"files": {Processes: 4, RSS: 1 << 20, CPU: 1.5}}
+		},
+	})
+	for _, c := range []hub.CallRecord{
+		{Server: "files", Tool: "read", Outcome: hub.OutcomeOK, Duration: 30 * time.Millisecond},
+		{Server: "files", Tool: "read", Outcome: hub.OutcomeOK, Duration: 300 * time.Millisecond},
+		{Server: "files", Tool: "a \"tool\"\n 天气", Outcome: hub.OutcomeToolError, Duration: time.Millisecond},
+		{Server: "remote", Tool: "x", Outcome: hub.OutcomeFailed, Duration: 2 * time.Minute},
+		{Server: "remote", Tool: "x", Outcome: hub.OutcomeCancelled, Duration: time.Second},
+		{Server: "gone", Tool: "y", Outcome: hub.OutcomeOK, Duration: time.Second},
+		{Name: "made-up", Outcome: hub.OutcomeFailed},
+	} {
+		figures.Observe(c)
+	}
+	return Options{
+		Version: "v1", Stats: figures, Log: slog.New(slog.NewTextHandler(log, nil)),
+		Servers: func() []hub.Status { return servers }, Tools: func() int { return 12 }, Sessions: func() int { return 6 },
+		ConfigValid: func() bool { return true },
+		Phases:      func() []Phase { return []Phase{{"configuration", 1500 * time.Microsecond}} },
+	}, log
+}
+
+// scrape gets the metrics over HTTP.
+func scrape(t *testing.T, tel *Telemetry, accept string) string {
+	t.Helper()
+	s := httptest.NewServer(tel.Handler())
+	defer s.Close()
+	defer s.Client().CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", accept)
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%d, %v: %s", resp.StatusCode, err, text)
+	}
+	return string(text)
+}
+
+func TestScrape(t *testing.T) {
+	opt, log := hubOf(t)
+	text := scrape(t, New(opt), "text/plain")
+	for _, want := range []string{
+		`toolcrib_build_info{version="v1"} 1`,
+		`toolcrib_config_valid 1`,
+		`toolcrib_start_phase_seconds{phase="configuration"} 0.0015`,
+		`toolcrib_sessions 6`,
+		`toolcrib_tools 12`,
+		`toolcrib_server_state{server="files",state="ready"} 1`,
+		`toolcrib_server_state{server="files",state="failed"} 0`,
+		`toolcrib_server_state{server="remote",state="failed"} 1`,
+		`toolcrib_server_starts_total{server="files"} 5`,
+		`toolcrib_server_losses_total{server="files"} 4`,
+		`toolcrib_server_instances{server="files"} 2`,
+		`toolcrib_server_calls_in_flight{server="files"} 3`,
+		`toolcrib_server_leases{server="files"} 3`,
+		`toolcrib_server_leases{server="remote"} 0`,
+		`toolcrib_server_breaker_open{server="files"} 0`,
+		`toolcrib_server_breaker_open{server="remote"} 1`,
+		`toolcrib_server_processes{server="files"} 4`,
+		`toolcrib_server_resident_memory_bytes{server="files"} 1.048576e+06`,
+		`toolcrib_server_cpu_seconds_total{server="files"} 1.5`,
+		`toolcrib_calls_total{outcome="ok",server="files",tool="read"} 2`,
+		`toolcrib_calls_total{outcome="failed",server="files",tool="read"} 0`,
+		`toolcrib_calls_total{outcome="tool_error",server="files",tool="a \"tool\"\n 天气"} 1`,
+		`toolcrib_calls_total{outcome="cancelled",server="remote",tool="x"} 1`,
+		`toolcrib_calls_total{outcome="failed",server="",tool=""} 1`,
+		`toolcrib_call_duration_seconds_bucket{server="files",le="0.02"} 1`,
+		`toolcrib_call_duration_seconds_bucket{server="files",le="0.05"} 2`,
+		`toolcrib_call_duration_seconds_bucket{server="files",le="+Inf"} 3`,
+		`toolcrib_call_duration_seconds_sum{server="files"} 0.331`,
+		`toolcrib_call_duration_seconds_count{server="files"} 3`,
+		`toolcrib_call_duration_seconds_bucket{server="remote",le="60"} 1`,
+		`toolcrib_call_duration_seconds_bucket{server="remote",le="+Inf"} 2`,
+	} {
+		if !strings.Contains(text, "\n"+want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	for _, other := range []string{"gone", "made-up", `toolcrib_server_processes{server="remote"}`} {
+		if strings.Contains(text, other) {
+			t.Errorf("there is something about %s", other)
+		}
+	}
+	for _, key := range []string{"files", "remote"} {
+		found := regexp.MustCompile(fmt.Sprintf(`(?m)^toolcrib_server_state{server=%q,state="[a-z]+"} 1$`, key)).FindAllString(text, -1)
+		if len(found) != 1 {
+			t.Errorf("%s is in several states, or in none: %q", key, found)
+		}
+	}
+	for _, runtime := range []string{"go_goroutines", "process_cpu_seconds_total"} {
+		if !strings.Contains(text, "# TYPE "+runtime+" ") {
+			t.Errorf("%s is missing", runtime)
+		}
+	}
+	if log.Len() > 0 {
+		t.Errorf("logs %s", log)
+	}
+	if !strings.HasSuffix(scrape(t, New(opt), "application/openmetrics-text"), "# EOF\n") {
+		t.Error("does not speak OpenMetrics")
+	}
+}
+
+func TestEveryStateHasAName(t *testing.T) {
+	opt, _ := hubOf(t)
+	servers := make([]hub.Status, len(states()))
+	for i, s := range states() {
+		servers[i] = hub.Status{Key: string(s), State: s}
+	}
+	opt.Servers = func() []hub.Status { return servers }
+	text := scrape(t, New(opt), "text/plain")
+	for _, s := range states() {
+		if want := fmt.Sprintf(`toolcrib_server_state{server=%q,state=%q} 1`, s, s); !strings.Contains(text, want) {
+			t.Errorf("%s is missing", want)
+		}
+	}
+}
+
+// What is documented is what there is, in the form that Prometheus asks for.
+func TestNames(t *testing.T) {
+	opt, _ := hubOf(t)
+	text := scrape(t, New(opt), "text/plain")
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+	var said []string
+	for _, m := range Metrics() {
+		said = append(said, fmt.Sprintf("# HELP %s %s\n# TYPE %s %s\n", m.Name, m.Help, m.Name, m.Kind))
+	}
+	slices.Sort(said)
+	found := regexp.MustCompile(`(?m)^# HELP toolcrib_.*\n# TYPE .*\n`).FindAllString(text, -1)
+	slices.Sort(found)
+	if !slices.Equal(said, found) {
+		t.Errorf("documented:\n%s\nthere:\n%s", strings.Join(said, ""), strings.Join(found, ""))
+	}
+	for _, m := range Metrics() {
+		for _, label := range m.Labels {
+			if !regexp.MustCompile(`(?m)^` + m.Name + `[a-z_]*{[^}]*` + label + `="`).MatchString(text) {
+				t.Errorf("%s has no label %s", m.Name, label)
+			}
+		}
+	}
+}
+
+// A label that no text format can carry costs that one metric.
+func TestUnusableLabel(t *testing.T) {
+	opt, log := hubOf(t)
+	opt.Phases = func() []Phase { return []Phase{{"\xff", time.Second}} }
+	text := scrape(t, New(opt), "text/plain")
+	if strings.Contains(text, "toolcrib_start_phase_seconds") || !strings.Contains(text, "toolcrib_tools 12") {
+		t.Errorf("got %s", text)
+	}
+	if !strings.Contains(log.String(), "toolcrib_start_phase_seconds") && !strings.Contains(log.String(), "UTF-8") {
+		t.Errorf("logs %q", log)
+	}
+}
