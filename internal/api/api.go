@@ -258,6 +258,7 @@ type ConfigCheck struct {
 type ConfigDiff struct {
 	Added     []string `json:"added"`
 	Changed   []string `json:"changed"`
+	Restarted []string `json:"restarted" doc:"Those of changed that are ended and started anew, if they run; what changed about the others holds at once"`
 	Removed   []string `json:"removed"`
 	Unchanged []string `json:"unchanged"`
 }

@@ -197,7 +197,10 @@ func (a *App) openData(path string) error {
 	if a.trees, err = proc.OpenLedger(dir.Trees()); err != nil {
 		a.log.Warn("processes cannot be recorded; those of a hub that is killed would stay", "error", err)
 	}
-	if a.catalog, err = catalog.Open(catalog.Options{IndexPath: dir.Index(), Bus: a.bus, Log: a.log}); err != nil {
+	if a.catalog, err = catalog.Open(catalog.Options{
+		IndexPath: dir.Index(), PinsPath: dir.Pins(), Bus: a.bus, Log: a.log,
+		TTL: a.source.Config.CacheTTL, ForceRefresh: a.source.Config.ForceRefresh,
+	}); err != nil {
 		return unusable(err)
 	}
 	return nil
@@ -248,17 +251,19 @@ func (a *App) assemble() error {
 		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info,
 		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network,
 		Listed: a.catalog.Listed, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
-		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand,
+		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
 	})
+	a.stats = a.measure()
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
+		Costs: a.stats.Typical,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
+				Processes: a.trees,
 			})
 		},
 	})
-	a.stats = a.measure()
 	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.stats.Observe})
 	a.gateway = gateway.New(gateway.Options{
 		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,

@@ -154,6 +154,9 @@ func (p *Pipeline) offered(r *run) error {
 	if now == r.seen || !now.Listed(server) || now.Offers(server, tool) {
 		return nil
 	}
+	if err := changed(now, r.entry.Exposed); err != nil {
+		return err
+	}
 	return unknown(r)
 }
 

@@ -81,7 +81,7 @@ func readable(raw []byte) []byte {
 	slices.SortStableFunc(members, func(a, b keyed) int { return rank(a) - rank(b) })
 	var b strings.Builder
 	for _, m := range members {
-		b.WriteString(visible(escaped(m.key)) + ":\n")
+		b.WriteString(label(m.key) + ":\n")
 		text, isString := wire.String(raw, m.value)
 		if isString {
 			text = escaped(text)
@@ -98,6 +98,14 @@ func readable(raw []byte) []byte {
 		}
 	}
 	return []byte(b.String())
+}
+
+// label is the key of a member, as JSON if it could be taken for something else.
+func label(key string) string {
+	if key != "" && !strings.ContainsFunc(key, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }) {
+		return key
+	}
+	return visible(string(wire.AppendString(nil, key)))
 }
 
 // escaped is a text in which each backslash is two, so that none of it looks

@@ -61,7 +61,7 @@ func (c *Catalog) report(s *saver) {
 	err := s.save()
 	switch {
 	case err != nil && !s.failing:
-		c.opt.Log.Warn("a file could not be saved; what it is a copy of goes on", "path", s.path, "error", err)
+		c.opt.Log.Warn("a file could not be saved; what is not in it holds until the hub ends", "path", s.path, "error", err)
 	case err == nil && s.failing:
 		c.opt.Log.Info("a file could be saved again", "path", s.path)
 	}

@@ -66,12 +66,15 @@ type commands struct {
 	Server  serverCommands `cmd:"" group:"server" help:"The servers: list, show, add, remove, start, stop, log and more."`
 	Tool    toolCommands   `cmd:"" group:"server" help:"The tools: list, show."`
 	Call    call           `cmd:"" group:"server" help:"Call a tool."`
+	Index   indexCommands  `cmd:"" group:"server" help:"The tool index: list by tag, export, import."`
+	Lease   leaseCommands  `cmd:"" group:"server" help:"Keep servers running: hold, list, release."`
 	Import  importFile     `cmd:"" group:"server" help:"Take over the servers of another program's file."`
 	Connect connect        `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
 	Serve  serve  `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
 	Stdio  stdio  `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
 	Status status `cmd:"" group:"hub" help:"Show how the hub is."`
+	Top    top    `cmd:"" group:"hub" help:"Show what servers do and take, again and again."`
 	Calls  calls  `cmd:"" group:"hub" help:"List the calls that ended last."`
 	Doctor doctor `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`
 	Stop   stop   `cmd:"" group:"hub" help:"Stop the hub that is running."`

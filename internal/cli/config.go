@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/app"
@@ -81,7 +82,7 @@ func (c *configCheck) Run(s *session) error {
 func (s *session) checkFile(path string) (api.ConfigCheck, error) {
 	check := api.ConfigCheck{
 		Problems: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{},
-		Diff: api.ConfigDiff{Added: []string{}, Changed: []string{}, Removed: []string{}, Unchanged: []string{}},
+		Diff: api.ConfigDiff{Added: []string{}, Changed: []string{}, Restarted: []string{}, Removed: []string{}, Unchanged: []string{}},
 	}
 	cfg, warnings, err := config.Load(path, app.Builtins())
 	for _, w := range warnings {
@@ -178,7 +179,11 @@ func (s *session) diff(d api.ConfigDiff) {
 	} {
 		for _, key := range group.keys {
 			none = false
-			s.out.line("%s", s.out.paint(group.style, group.sign+" "+clean(key)+"  "+group.what))
+			what := group.what
+			if slices.Contains(d.Restarted, key) {
+				what += say(", restarts", "，将重启")
+			}
+			s.out.line("%s", s.out.paint(group.style, group.sign+" "+clean(key)+"  "+what))
 		}
 	}
 	if none {

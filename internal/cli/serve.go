@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/app"
@@ -26,7 +27,8 @@ type serve struct {
 	Linger       bool     `hidden:"" help:"End when the last client that is attached by \"toolcrib stdio\" has gone."`
 }
 
-// Run serves until ctx ends.
+// Run serves until ctx ends, or the terminal that this was started in is closed.
+// SIGHUP has the configuration file read again.
 func (c *serve) Run(ctx context.Context, s *session) error {
 	if (c.TLSCert == "") != (c.TLSKey == "") {
 		return misuse("serve", "--tls-cert, --tls-key")
@@ -49,7 +51,29 @@ func (c *serve) Run(ctx context.Context, s *session) error {
 	if !c.Linger {
 		s.awaitCommand(ctx, opt.DataDir)
 	}
-	return app.Run(ctx, opt, func(a *app.App) { s.ready(a) })
+	hup := newHangup()
+	defer hup.stop()
+	ctx, end := context.WithCancel(ctx)
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	defer end()
+	return app.Run(ctx, opt, func(a *app.App) {
+		s.ready(a)
+		listening.Go(func() {
+			for {
+				select {
+				case <-ctx.Done():
+					return
+				case <-hup.signals:
+				}
+				if hup.ends() {
+					end()
+				} else if err := a.Reload(); err != nil {
+					opt.Log.Error("the configuration file is not in force", "path", opt.Config, "error", err)
+				}
+			}
+		})
+	})
 }
 
 // awaitCommand waits for the end of a hub without a listener that holds the

@@ -21,6 +21,8 @@ type serverCommands struct {
 	Stop    serverStop    `cmd:"" help:"Stop servers until they are started again."`
 	Restart serverRestart `cmd:"" help:"Stop servers and start them again."`
 	Refresh serverRefresh `cmd:"" help:"Ask servers for their tools again."`
+	Drift   serverDrift   `cmd:"" help:"Show how the tools of a pinned server differ from what was accepted."`
+	Accept  serverAccept  `cmd:"" help:"Accept the tools of a pinned server as they are described now."`
 	Log     serverLog     `cmd:"" help:"Show what a server says, and what happened to it."`
 }
 

@@ -84,6 +84,8 @@ func (s *session) spawn(dataDir string) (<-chan struct{}, error) {
 	cmd.Stderr = log
 	cmd.Stdout = log
 	cmd.Dir = dataDir // so that no other directory is held
+	// A hub whose server this program is would end it with that server.
+	cmd.Env = append(os.Environ(), "TOOLCRIB_TREE=")
 	cmd.SysProcAttr = detached()
 	if err := cmd.Start(); err != nil {
 		return nil, errors.New(strings.TrimPrefix(err.Error(), "fork/exec "))

@@ -97,23 +97,25 @@ func (e *entry) readCPU(m member) {
 	e.server.Limits.CPU = n
 }
 
-// readSandbox reads an object, or false for none.
+// readSandbox reads an object, false for none, or true for one in which nothing
+// is named.
 func (e *entry) readSandbox(m member) {
+	box := &hub.Sandbox{}
 	switch m.value.Value.Kind() {
 	case 'f':
 		return
+	case 't':
 	case '{':
+		e.parts(m,
+			part{"read", func(m member) { box.Read = e.places(m) }},
+			part{"write", func(m member) { box.Write = e.places(m) }},
+			part{"connect", func(m member) { box.Connect = e.ports(m, 1) }},
+			part{"bind", func(m member) { box.Bind = e.ports(m, 0) }},
+		)
 	default:
-		e.wrong(m.name, m.value, `false, or an object with "read", "write", "connect" and "bind"`)
+		e.wrong(m.name, m.value, `true or false, or an object with "read", "write", "connect" and "bind"`)
 		return
 	}
-	box := &hub.Sandbox{}
-	e.parts(m,
-		part{"read", func(m member) { box.Read = e.places(m) }},
-		part{"write", func(m member) { box.Write = e.places(m) }},
-		part{"connect", func(m member) { box.Connect = e.ports(m, 1) }},
-		part{"bind", func(m member) { box.Bind = e.ports(m, 0) }},
-	)
 	e.server.Sandbox = box
 }
 

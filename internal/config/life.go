@@ -147,7 +147,7 @@ func (e *entry) readInstances(m member) {
 	e.server.Instances = in
 }
 
-// readBreaker reads an object, or false for none.
+// readBreaker reads an object, false for none, or true for the usual one.
 func (e *entry) readBreaker(m member) {
 	switch m.value.Value.Kind() {
 	case 'f':
@@ -164,7 +164,7 @@ func (e *entry) readBreaker(m member) {
 			part{"cooldown", func(m member) { e.span(&b.Cooldown, m) }},
 		)
 	default:
-		e.wrong(m.name, m.value, `false, or an object with "failures" and "cooldown"`)
+		e.wrong(m.name, m.value, `true or false, or an object with "failures" and "cooldown"`)
 	}
 }
 

@@ -68,6 +68,29 @@ func TestResolve(t *testing.T) {
 			[]string{"planted-key"},
 			[]string{"npx", "tool"},
 		},
+		"sandbox": {
+			`{"command":"x","cwd":"sub","sandbox":{"read":["${userHome}/docs","data","~/more"],"write":["${TMP_DIR:-../out}"],"connect":[443]}}`,
+			func(s *hub.Server) {
+				s.Dir = filepath.Join(dir, "sub")
+				s.Sandbox = &hub.Sandbox{
+					Read:  []string{dir + "/docs", filepath.Join(dir, "sub", "data"), filepath.Join(dir, "more")},
+					Write: []string{filepath.Join(dir, "out")}, Connect: []uint16{443},
+				}
+			},
+			nil,
+			[]string{dir},
+		},
+		"sandbox without a folder": {
+			`{"command":"x","sandbox":{"read":["data"]}}`,
+			func(s *hub.Server) {
+				here, err := filepath.Abs("data")
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.Sandbox = &hub.Sandbox{Read: []string{here}}
+			},
+			nil, nil,
+		},
 		"env file": {
 			`{"command":"x","envFile":"${workspaceFolder}/.env","env":{"BOTH":"this one"}}`,
 			func(s *hub.Server) {
@@ -126,6 +149,7 @@ func TestUnresolved(t *testing.T) {
 		`{"command":"x","args":["${NONE}"]}`:                             "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"command":"${BLANK}"}`:                                         `${env:BLANK}: with it, "command" is empty`,
 		`{"command":"x","env":{"B":"${B}","A":"${secret:a}"}}`:           "${secret:a}: there is no store of sealed values",
+		`{"command":"x","sandbox":{"write":["${env:NONE}/x"]}}`:          "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"command":"x","cwd":"${env:NONE}/x"}`:                          "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"command":"x","envFile":"gone"}`:                               "${envFile:gone}: the file " + dir + "/gone cannot be read: there is no such file",
 		`{"command":"x","envFile":"bad.env"}`:                            "${envFile:bad.env}: line 1 of the file " + dir + `/bad.env has no \"=\"`,

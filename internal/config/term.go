@@ -133,7 +133,7 @@ func ownTerms() []term {
 		},
 		{
 			name: "sandbox", schema: sandboxSchema, read: (*entry).readSandbox,
-			doc: "Confines the program, on Linux: it reaches nothing but what is named here and what every program needs to run. Without this, or with false, it is not confined. A system that cannot confine it does not start it.",
+			doc: "Confines the program, on Linux: files and TCP ports are out of its reach unless they are named here or every program needs them to run. Without this, or with false, it is not confined. Where it cannot be confined, it is not started.",
 		},
 		{
 			name: "directNode", schema: offSchema, read: (*entry).readDirectNode,

@@ -105,21 +105,10 @@ func (c *Control) apply(s Source) {
 	c.relet()
 }
 
-// list has the catalog list the servers.
+// list tells the catalog which servers there are.
 func (c *Control) list(cfg *config.Config) {
 	c.opt.Catalog.SetFreshness(cfg.CacheTTL, cfg.ForceRefresh)
-	c.opt.Catalog.SetServers(enabled(cfg))
-}
-
-// enabled is the servers whose tools are listed.
-func enabled(cfg *config.Config) []hub.Server {
-	var some []hub.Server
-	for _, s := range cfg.Servers {
-		if s.Enabled {
-			some = append(some, s)
-		}
-	}
-	return some
+	c.opt.Catalog.SetServers(cfg.Servers)
 }
 
 // find is a server of a configuration.

@@ -35,7 +35,7 @@ func (c *Control) Servers() []Server {
 		}
 		all = append(all, Server{
 			Definition: def, Status: st, Defined: src.Defines(def.Key),
-			Offered: snapshot.Offered(def.Key), Hidden: snapshot.Hidden(def.Key),
+			Offered: snapshot.Offered(def.Key), Hidden: snapshot.Hidden(def.Key), Changed: snapshot.Changed(def.Key),
 		})
 	}
 	return all

@@ -101,7 +101,8 @@ func (w *watcher) run(ctx context.Context) {
 			if !waiting {
 				again(settled)
 			}
-		case <-faults: // events were lost
+		case err := <-faults: // events were lost
+			w.log.Debug("the configuration file is looked at, since a change may have been missed", "error", err)
 			changed = true
 			if !waiting {
 				again(settled)

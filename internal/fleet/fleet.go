@@ -47,8 +47,8 @@ type Options struct {
 	Listed func(server hub.Server, tools [][]byte)
 
 	// Known reports whether the tools of a server are known from before, so
-	// that a server which is not started with the hub need not be started to
-	// learn them. Nil stands for no.
+	// that a server which is not started with the hub need not be started once
+	// to learn them. Nil stands for no.
 	Known func(server hub.Server) bool
 
 	// Withhold is called with true when a person has stopped a server, whose
@@ -144,6 +144,8 @@ func (f *Fleet) launch(s *server) { f.all.Go(func() { s.run(f.ctx) }) }
 //
 //   - A server that is reached in the same way as before keeps its connection
 //     and the calls under way; what else its definition says holds from now on.
+//     That is also when it runs, how many connections it has and how it is
+//     watched.
 //   - One that is reached otherwise is ended and, if it was running, started
 //     again; one that a person has stopped stays so.
 //   - One that is new starts as its settings say, once a removed one of the same
@@ -152,8 +154,9 @@ func (f *Fleet) launch(s *server) { f.all.Go(func() { s.run(f.ctx) }) }
 //
 // Apply returns when this is in force: no call gets a connection of before any
 // more. It does not wait until anything has started or ended. Calls under way
-// on a connection that is ended get an answer or [message.OutcomeUnknown]. The
-// servers' goroutines belong to Run, after which Apply does nothing.
+// on a connection that is ended have the server's time limit to end, 10 s at
+// most; then they get [message.OutcomeUnknown]. The servers' goroutines belong to
+// Run, after which Apply does nothing.
 func (f *Fleet) Apply(servers []hub.Server) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

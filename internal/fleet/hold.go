@@ -123,7 +123,7 @@ func (l *life) admit(conn *upstream.Conn, level string) {
 		s.become(hub.StateReady, onConnected, nil, time.Time{})
 		s.log.Info("ready", "tools", s.tools, "protocol", s.protocol)
 	} else {
-		s.book.add(hub.LogHub, fmt.Sprintf("%d connections", len(l.members)))
+		s.book.add(fmt.Sprintf("%d connections", len(l.members)))
 		s.judge()
 		s.tellAll()
 	}
@@ -177,7 +177,7 @@ func (l *life) lose(i *instance) {
 	s.mu.Unlock()
 	l.retire(i, 0)
 	if len(l.members) > 0 {
-		l.stunt("a connection has ended", time.Since(i.since), i.fault)
+		l.stunt("a connection has ended", max(time.Since(i.since), 1), i.fault)
 	}
 }
 
@@ -192,12 +192,16 @@ func (l *life) stunt(what string, held time.Duration, reason *hub.Error) {
 	}
 	now := time.Now()
 	wait, then := l.count.next(now, held, reason, &s.def)
-	if then != tryAgain {
+	switch then {
+	case tryAgain:
+	case notAgain:
+		wait = forever
+	case spent, inVain: // the others go on, and it may be another matter later
 		wait = max(s.fleet.opt.Budget.Window, s.fleet.opt.Budget.Ceiling)
 	}
 	l.soonest = now.Add(wait)
-	s.log.Warn(what, "left", len(l.members), "reason", reason, "retry", wait)
-	s.book.add(hub.LogHub, fmt.Sprintf("warning: %s, %d are left: %s", what, len(l.members), reason.Text(message.English)))
+	s.log.Warn("the server has fewer connections than it is to have", "because", what, "left", len(l.members), "reason", reason, "retry", wait)
+	s.book.add(fmt.Sprintf("warning: %s, %d are left: %s", what, len(l.members), reason.Text(message.English)))
 	s.tellAll()
 }
 
@@ -279,6 +283,9 @@ func (s *server) tell(ctx context.Context, c *upstream.Conn, level string) {
 		s.log.Debug("the log level was not set", "error", err)
 	}
 }
+
+// forever is longer than the hub runs.
+const forever = 100 * 365 * 24 * time.Hour
 
 // listSpacing is the least time between two lists of a connected server.
 const listSpacing = time.Second

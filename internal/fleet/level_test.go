@@ -80,6 +80,21 @@ func TestLevelOf(t *testing.T) {
 	}
 }
 
+// A line has the level that it was noted with or else, as one of the hub's own
+// always, the one that it speaks of.
+func TestLevelsAreKept(t *testing.T) {
+	var b book
+	b.note(hub.LogServer, hub.LevelError, "info: x")
+	b.note(hub.LogStderr, "", "WARN x")
+	b.add("given up: x")
+	lines, _ := b.after(0)
+	for i, want := range []hub.LogLevel{hub.LevelError, hub.LevelWarning, hub.LevelError} {
+		if lines[i].Level != want {
+			t.Errorf("%q is kept as %s, want %s", lines[i].Text, lines[i].Level, want)
+		}
+	}
+}
+
 // Whatever a server writes has one of the levels, and what follows the head of a
 // line does not change it.
 func FuzzLevelOf(f *testing.F) {

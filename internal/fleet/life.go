@@ -84,7 +84,7 @@ func (s *server) begin(ctx context.Context) *life {
 	l.ctx, s.cut = context.WithCancel(l.hard)
 	s.alive, s.afresh = true, false
 	s.lives++
-	s.book.add(hub.LogHub, string(hub.StateStarting))
+	s.book.add(string(hub.StateStarting))
 	return l
 }
 
@@ -214,7 +214,7 @@ func (l *life) retry(event string) {
 	defer l.mu.Unlock()
 	if l.ctx.Err() == nil && l.state == hub.StateCrashed {
 		l.become(hub.StateStarting, event, nil, time.Time{})
-		l.book.add(hub.LogHub, string(hub.StateStarting))
+		l.book.add(string(hub.StateStarting))
 	}
 }
 

@@ -30,7 +30,7 @@ type book struct {
 }
 
 // add writes a line of the hub's own.
-func (b *book) add(source hub.LogSource, text string) { b.note(source, "", text) }
+func (b *book) add(text string) { b.note(hub.LogHub, "", text) }
 
 // note writes a line. Without a level, as of whoever has none to give, the line
 // has the one that its text speaks of.

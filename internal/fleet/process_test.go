@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -98,6 +99,27 @@ func TestKilledProcessComesBack(t *testing.T) {
 	}
 	if again := await(t, f, hub.StateReady); again.PID == first.PID || again.PID == 0 || again.Reason != nil {
 		t.Errorf("then: %+v", again)
+	}
+}
+
+// Of two processes, one that is killed takes nobody with it: the server stays
+// ready, and there are two again.
+func TestKilledInstance(t *testing.T) {
+	s := process(t)
+	s.Instances = hub.Instances{Min: 2, Max: 2}
+	f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: upstream.Dial, Budget: quick()})
+	two := func() bool { return len(f.Status()[0].PIDs) == 2 }
+	rig.Await(t, "there are two", two)
+	before := f.Status()[0]
+	rig.Find(t, before.PIDs[0]).Signal(t, os.Kill)
+	rig.Await(t, "it is noticed", func() bool { return f.Status()[0].Losses == 1 })
+	if err := call(t, f, "echo", `{"text":""}`); err != nil {
+		t.Errorf("meanwhile: %v", err)
+	}
+	rig.Await(t, "there are two again", two)
+	after := f.Status()[0]
+	if after.State != hub.StateReady || after.Since != before.Since || slices.Contains(after.PIDs, before.PIDs[0]) || !slices.Contains(after.PIDs, before.PIDs[1]) {
+		t.Errorf("before %+v, after %+v", before, after)
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *server) become(state hub.State, event string, reason *hub.Error, retry 
 	}
 	s.withheld = withhold
 	if state != hub.StateStarting { // which is noted when it is so
-		s.book.add(hub.LogHub, s.says())
+		s.book.add(s.says())
 	}
 	s.tellAll()
 }

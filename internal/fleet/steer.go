@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // What operators ask for. Each waits, within ctx, for the outcome; when ctx
@@ -21,7 +22,7 @@ func (f *Fleet) Start(ctx context.Context, key string) error {
 		return err
 	}
 	s.start(byStart)
-	return s.ready(ctx, byStart, itself)
+	return s.ready(ctx, byStart, tried)
 }
 
 // Restart ends a server and starts it afresh. Calls under way on it end as they
@@ -32,13 +33,13 @@ func (f *Fleet) Restart(ctx context.Context, key string) error {
 		return err
 	}
 	s.start(byRestart)
-	return s.ready(ctx, byRestart, itself)
+	return s.ready(ctx, byRestart, tried)
 }
 
 // Stop ends a server until it is started again; no call does that. When Stop
 // returns without an error, nothing of its processes is left. Calls under way
-// on it get an answer or message.OutcomeUnknown, and later ones
-// message.ServerStopped.
+// on it get an answer or [message.OutcomeUnknown], and later ones
+// [message.ServerStopped].
 func (f *Fleet) Stop(ctx context.Context, key string) error {
 	s, err := f.find(key)
 	if err != nil {
@@ -85,6 +86,15 @@ const (
 // itself is what an operator is told of why a server is not ready.
 func itself(reason *hub.Error) *hub.Error { return reason }
 
+// tried is itself for who has just started the server, and need not be told to do
+// that.
+func tried(reason *hub.Error) *hub.Error {
+	if reason != nil && reason.Code == message.ServerNotRestarted {
+		return hub.AsError(reason.Err)
+	}
+	return reason
+}
+
 // start has the server run: anew if it runs already and the event is a restart.
 // What was counted against it is forgotten.
 func (s *server) start(event string) {
@@ -94,8 +104,7 @@ func (s *server) start(event string) {
 		return
 	}
 	s.want = wantUp
-	s.breaker.set(hub.Breaker{})
-	s.breaker.set(s.def.Breaker)
+	s.relieve()
 	switch {
 	case !s.alive:
 		s.settle(event)
@@ -109,6 +118,18 @@ func (s *server) start(event string) {
 	case s.state == hub.StateReconnecting, s.state == hub.StateCrashed:
 		s.afresh = true
 		poke(s.hurry)
+	}
+}
+
+// relieve has calls pass the breaker again, since a person has seen to the
+// server. The caller holds mu.
+func (s *server) relieve() {
+	before := s.breaker.state()
+	s.breaker.set(hub.Breaker{})
+	s.breaker.set(s.def.Breaker)
+	if before != hub.BreakerClosed {
+		s.book.add("its calls are let through again")
+		s.tellAll()
 	}
 }
 
@@ -209,7 +230,7 @@ func (s *server) remove() {
 	s.removed = true
 	s.quit(byRemoval, drain(&s.def))
 	s.notify()
-	s.book.add(hub.LogHub, "removed") // so that nobody waits for more of it
+	s.book.add("removed") // so that nobody waits for more of it
 }
 
 // shut ends the server with the hub.

@@ -294,6 +294,25 @@ func TestOnceOnly(t *testing.T) {
 	}
 }
 
+// Who starts a server that is not started again by itself is told how that went,
+// not to start it.
+func TestStartOnceOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := steps(exited(), exited())
+		s := local()
+		s.Kind = hub.KindStdio
+		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: d.dial})
+		synctest.Wait()
+		if err := f.Start(t.Context(), "s"); !hub.IsCode(err, message.ServerExited) {
+			t.Errorf("start: %v", err)
+		}
+		is(t, f, hub.StateCrashed, message.ServerNotRestarted)
+		if err := f.Restart(t.Context(), "s"); err != nil {
+			t.Errorf("restart: %v", err)
+		}
+	})
+}
+
 // A restart is a new connection.
 func TestRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -127,7 +127,7 @@ func (s *server) admit() (pass, error) {
 	if p.trial != 0 {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.book.add(hub.LogHub, "one call is let through to see whether the server answers again")
+		s.book.add("one call is let through to see whether the server answers again")
 		s.tellAll()
 	}
 	return p, nil
@@ -144,7 +144,7 @@ func (s *server) report(p pass, how outcome) {
 	if s.breaker.state() != hub.BreakerClosed {
 		text = "error: its calls fail; none is let through for " + s.def.Breaker.Cooldown.String()
 	}
-	s.book.add(hub.LogHub, text)
+	s.book.add(text)
 	s.tellAll()
 }
 

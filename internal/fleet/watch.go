@@ -54,8 +54,7 @@ func (s *server) watch(ctx context.Context, i *instance, ended chan<- *instance)
 // long that it is of no use.
 func (s *server) probe(ctx context.Context, i *instance, health *hub.Health, last time.Time) *hub.Error {
 	if i.conn.Heard().After(last) {
-		s.diagnose(i, health, 0)
-		return nil
+		return s.diagnose(i, health, 0)
 	}
 	if i.load.Load() != 0 {
 		return nil // it may be slow to answer while it works
@@ -72,15 +71,15 @@ func (s *server) probe(ctx context.Context, i *instance, health *hub.Health, las
 	case ctx.Err() != nil || i.over():
 		return nil
 	case err == nil || i.conn.Heard().After(began):
-		s.diagnose(i, health, 0)
-		return nil
+		return s.diagnose(i, health, 0)
 	case i.load.Load() != 0 || i.last.Load() > s.fleet.clock()-int64(time.Since(began)):
 		return nil // a call came in between
 	}
 	return s.diagnose(i, health, i.misses.Load()+1)
 }
 
-// diagnose notes how many probes in a row were missed.
+// diagnose notes how many probes in a row were missed, and says whether they are
+// too many.
 func (s *server) diagnose(i *instance, health *hub.Health, misses int32) *hub.Error {
 	if misses == 0 && i.misses.Load() == 0 {
 		return nil

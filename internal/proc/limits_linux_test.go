@@ -2,6 +2,7 @@ package proc
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,10 +47,10 @@ func TestRlimits(t *testing.T) {
 
 func TestLimitsAreKept(t *testing.T) {
 	p := child(t, "use:64", func(s *Spec) { s.Limits = Limits{Memory: 1 << 20} })
-	<-p.Done()
-	if p.Exit() == "exit status 0" {
+	if n, err := p.Stdout().Read(make([]byte, 1)); n != 0 || err != io.EOF {
 		t.Error("it got what it may not have")
 	}
+	<-p.Done()
 }
 
 func TestNoLimitsNoNotes(t *testing.T) {

@@ -138,12 +138,13 @@ func Decode(text []byte) ([]catalog.Imported, error) {
 	return all, nil
 }
 
-// invalid is the error of what is at a place in a file.
+// invalid is the error of what is at a place in a file. It repeats nothing of
+// what stands there.
 func invalid(place, fault string) *hub.Error {
 	if place != "" {
 		fault = place + ": " + fault
 	}
-	return hub.E(message.IndexInvalid, nil, "detail", message.Quote(fault))
+	return hub.E(message.IndexInvalid, nil, "detail", fault)
 }
 
 // reader reads the members of a text that is valid JSON. A place is where in

@@ -23,7 +23,7 @@ func inputSchema(raw []byte, v wire.Span) (schema []byte, fault string) {
 		return expand(raw, v), ""
 	}
 	if kind.Exists() {
-		return nil, `its "type" is not "object"`
+		return nil, "its type is not object"
 	}
 	whole := v.Of(raw)
 	return wire.Splice(whole, wire.Insert(whole, wire.Value(whole), []byte(`"type":"object"`))), ""

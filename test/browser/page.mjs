@@ -120,6 +120,7 @@ const parts = {
     const calls = page.locator('#call-list');
     for (const text of ['OK', 'Tool error', 'Failed', 'no_such_tool', 'There is no tool named', 'everything__get-sum', 'API → everything']) await shows(calls, text);
     await shows(page.locator('#hub'), spec.url);
+    check(/Memory\s+\d+ MiB, servers \d+ MiB/.test(await page.locator('#hub').innerText()), 'does not say how much memory is used');
     await shows(page.locator('#connect'), spec.url + '/mcp');
     await shows(page.locator('#tools'), 'calculator__calculator');
   },
@@ -141,6 +142,7 @@ const parts = {
     await page.keyboard.press('Enter');
     await server.locator('.log .entry').first().waitFor();
     await shows(server.locator('.names'), 'get-sum');
+    for (const text of ['Half of them took at most', '95% took at most', 'Instances', 'MiB']) await shows(server.locator('.details'), text);
     const before = await page.evaluateHandle(() => [...document.querySelectorAll('.server, .tool, .call')]);
     await page.locator('#search').fill('everything__echo');
     check(await page.locator('.tool').count() === 1, 'the search does not find the one tool');

@@ -101,6 +101,7 @@ func servers(tb testing.TB) []rig.Server {
 	everything := rig.NPM(tb, "@modelcontextprotocol", "server-everything", "dist", "index.js")
 	return []rig.Server{
 		rig.Stdio("everything", rig.Node(tb), everything, "stdio").
+			With("autoStart", true). // so that it runs again with the hub
 			With("env", map[string]string{"API_TOKEN": planted["env"]}).
 			With("toolOverrides", map[string]any{"echo": map[string]string{"description": hostile}}),
 		rig.HTTP("remote", remote+"?key="+planted["query"]).
@@ -156,7 +157,7 @@ func TestPage(t *testing.T) {
 	h.AwaitState("everything", "ready")
 	h.AwaitState("remote", "ready")
 	h.AwaitState("missing", "failed")
-	h.AwaitState("noisy", "reconnecting")
+	h.AwaitState("noisy", "crashed")
 	h.call("calculator", `{"expression":"6*7"}`)
 	h.call("calculator", `{"expression":"6*"}`)
 	h.call("no_such_tool", `{}`)

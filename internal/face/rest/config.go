@@ -118,7 +118,7 @@ func checkView(ctx context.Context, c control.Check, err error) api.ConfigCheck 
 	return api.ConfigCheck{
 		Valid: err == nil, Problems: faultProblems(lang(ctx), err), Warnings: warnings(c.Warnings),
 		Diff: api.ConfigDiff{
-			Added: some(c.Diff.Added), Changed: some(c.Diff.Changed),
+			Added: some(c.Diff.Added), Changed: some(c.Diff.Changed), Restarted: some(c.Diff.Restarted),
 			Removed: some(c.Diff.Removed), Unchanged: some(c.Diff.Unchanged),
 		},
 	}

@@ -80,6 +80,8 @@ func New(opt Options) *Door {
 	d.servers()
 	d.log()
 	d.tools()
+	d.index()
+	d.leases()
 	d.calls()
 	d.stats(opt.Stats)
 	d.config()

@@ -32,6 +32,7 @@ const state = {
   servers: [],
   tools: [],
   calls: [],
+  stats: null,
   now: () => Date.now() + skew,
 };
 
@@ -62,9 +63,9 @@ async function get(path) {
 
 async function round() {
   const status = await get('/status'); // alone, so that a wrong token is shown only once
-  const [serverList, toolList, callList] = await Promise.all([get('/servers'), get('/tools'), get('/calls?limit=50')]);
+  const [serverList, toolList, callList, stats] = await Promise.all([get('/servers'), get('/tools'), get('/calls?limit=50'), get('/stats')]);
   if (state.status && state.status.started !== status.started) forgetLogs();
-  Object.assign(state, { status, servers: serverList.servers, tools: toolList.tools, calls: callList.calls });
+  Object.assign(state, { status, servers: serverList.servers, tools: toolList.tools, calls: callList.calls, stats });
   well();
   render();
   await Promise.all(openRows().map(readLog));

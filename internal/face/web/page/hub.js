@@ -1,7 +1,7 @@
 // What needs a person first, and the hub itself.
 
 import { $, el, facts, keyed, say, set, show, sign } from './dom.js';
-import { clock, span, t } from './text.js';
+import { bytes, clock, span, t } from './text.js';
 import { stateSign } from './servers.js';
 
 const recent = 15 * 60 * 1000; // for how long a call that failed is shown on top
@@ -29,7 +29,7 @@ export function attention(state, reveal) {
 }
 
 /** Reports whether a server does not work and somebody could mend that. */
-const needsHelp = (s) => s.state === 'failed' || s.state === 'reconnecting' || (s.state === 'starting' && Boolean(s.reason));
+const needsHelp = (s) => ['failed', 'crashed', 'reconnecting', 'degraded'].includes(s.state) || (s.state === 'starting' && Boolean(s.reason));
 
 const makers = {
   config() {
@@ -93,6 +93,8 @@ export function hub(state) {
   say($('figure-servers'), t('ofAll', s.ready, s.servers));
   say($('figure-tools'), s.tools);
   const config = s.config.path ? (s.config.exists ? s.config.path : t('configMissing', s.config.path)) : t('configNone');
+  const { resources: used, processes } = state.stats;
+  const servers = processes.reduce((sum, tree) => sum + tree.memory_bytes, 0);
   facts($('hub-facts'), [
     [t('uptime'), span(state.now() - Date.parse(s.started))],
     [t('sessions'), s.sessions],
@@ -100,6 +102,7 @@ export function hub(state) {
     [t('config'), config, 'code'],
     [t('dataDir'), s.dataDir, 'code'],
     [t('pid'), s.pid],
+    [t('memory'), t('memoryWith', bytes(used.memory_bytes), bytes(servers))],
   ]);
   const warnings = s.config.warnings ?? [];
   show($('warnings'), warnings.length);

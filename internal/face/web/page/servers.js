@@ -1,14 +1,16 @@
 // The servers: one row each, which opens.
 
 import { $, disclosure, el, facts, keyed, rowsOf, say, set, show, sign } from './dom.js';
-import { clock, span, t } from './text.js';
+import { bytes, clock, span, t, took } from './text.js';
 
 const kept = 200; // lines of a log that are shown
 
 const signs = {
   ready: ['full', 'ok'],
+  degraded: ['note', 'warn'],
   starting: ['dashed', 'busy'],
   reconnecting: ['dashed', 'warn'],
+  crashed: ['alarm', 'bad'],
   failed: ['alarm', 'bad'],
   idle: ['ring', 'calm'],
   disabled: ['bar', 'calm'],
@@ -55,12 +57,14 @@ function makeRow(key, opened) {
   reason.append(why, remedy, ' ', retry);
 
   const known = el('dl', 'facts');
+  const measured = el('dl', 'facts');
+  const measuredTitle = el('h3');
   const toolNames = el('ul', 'names code');
   const noTools = el('p', 'muted');
   const toolsTitle = el('h3');
   const stderr = scrolling('stderr');
   const log = logView(key);
-  const panel = el('div', 'details', known, toolsTitle, toolNames, noTools, stderr.node, log.node);
+  const panel = el('div', 'details', known, measuredTitle, measured, toolsTitle, toolNames, noTools, stderr.node, log.node);
   const more = disclosure(panel, (open) => open && opened(key), name, kind);
 
   return {
@@ -89,6 +93,8 @@ function makeRow(key, opened) {
 
       if (!more.isOpen()) return;
       facts(known, about(s));
+      say(measuredTitle, t('measured'));
+      facts(measured, figures(s, all.stats));
       const own = all.tools.filter((tool) => tool.server === s.key);
       say(toolsTitle, t('tools'));
       show(noTools, !own.length);
@@ -119,9 +125,25 @@ function about(s) {
     [t('protocol'), s.protocol],
     [t('timeout'), s.timeout],
     [t('priority'), s.priority],
-    [t('autoStart'), s.autoStart || !s.enabled ? '' : t('onDemand')],
+    [t('autoStart'), s.autoStart || s.preload || !s.enabled ? '' : t('onDemand')],
     [t('hiddenTools'), s.hidden],
     [t('junk'), s.junkLines],
+  ];
+}
+
+/** What was measured of a server: its calls since the hub started, and what its processes take. */
+function figures(s, stats) {
+  const good = stats.operations[`tools/call ${s.key}`];
+  const failed = stats.operations[`tools/call ${s.key}.error`]?.total ?? 0;
+  const tree = stats.processes.find((one) => one.server === s.key);
+  return [
+    [t('calls'), t('callCount', (good?.total ?? 0) + failed, failed)],
+    [t('median'), good && took(good.p50)],
+    [t('slowest'), good && took(good.p95)],
+    [t('underway'), s.calls || ''],
+    [t('instances'), s.instances],
+    [t('processes'), tree?.processes],
+    [t('memory'), tree && bytes(tree.memory_bytes)],
   ];
 }
 

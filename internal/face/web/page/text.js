@@ -47,8 +47,10 @@ export const texts = {
     warnings: (n) => plural(n, '1 warning about the configuration', '# warnings about the configuration'),
 
     ready: 'Ready',
+    degraded: 'Degraded',
     starting: 'Starting',
     reconnecting: 'Reconnecting',
+    crashed: 'Crashed',
     failed: 'Failed',
     idle: 'Idle',
     disabled: 'Disabled',
@@ -80,6 +82,15 @@ export const texts = {
     onDemand: 'at the first call',
     hiddenTools: 'Tools hidden',
     junk: 'Junk lines on standard output',
+    measured: 'Figures',
+    callCount: (n, failed) => (failed ? `${n}, ${failed} failed` : String(n)),
+    median: 'Half of them took at most',
+    slowest: '95% took at most',
+    underway: 'Under way',
+    instances: 'Instances',
+    processes: 'Processes',
+    memory: 'Memory',
+    memoryWith: (own, servers) => `${own}, servers ${servers}`,
     stderr: 'Standard error',
     log: 'Log',
     logEmpty: 'Nothing yet.',
@@ -165,8 +176,10 @@ export const texts = {
     warnings: (n) => `配置有 ${n} 条警告`,
 
     ready: '就绪',
+    degraded: '响应异常',
     starting: '正在启动',
     reconnecting: '正在重连',
+    crashed: '已崩溃',
     failed: '失败',
     idle: '空闲',
     disabled: '已停用',
@@ -198,6 +211,15 @@ export const texts = {
     onDemand: '首次调用时',
     hiddenTools: '隐藏的工具',
     junk: '标准输出中的杂行',
+    measured: '用量',
+    callCount: (n, failed) => (failed ? `${n} 次，${failed} 次失败` : `${n} 次`),
+    median: '半数调用不超过',
+    slowest: '95% 的调用不超过',
+    underway: '进行中',
+    instances: '实例',
+    processes: '进程数',
+    memory: '内存',
+    memoryWith: (own, servers) => `${own}，服务器 ${servers}`,
     stderr: '标准错误',
     log: '日志',
     logEmpty: '还没有内容。',
@@ -305,6 +327,13 @@ export function took(ms) {
   if (ms < 1000) return Math.round(ms) + ' ms';
   if (ms < 60000) return (ms / 1000).toFixed(1) + units[lang][0];
   return span(ms);
+}
+
+/** A number of bytes. */
+export function bytes(n) {
+  if (n < 1 << 20) return Math.round(n / 1024) + ' KiB';
+  if (n < 1 << 30) return Math.round(n / (1 << 20)) + ' MiB';
+  return (n / (1 << 30)).toFixed(1) + ' GiB';
 }
 
 /** A time of the clock, with the day if that is another than today. */

@@ -1,8 +1,7 @@
-//go:build unix
-
 package fleet_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -122,17 +121,18 @@ func (p *play) run() *play {
 // hear records what is told of the server.
 func (p *play) hear(e hub.Event) {
 	st := e.(hub.ServerChanged).Status
-	if st.Since != p.last.Since {
+	if !st.Since.Equal(p.last.Since) {
 		p.ways.add(way{p.last.State, st.State, st.Event})
 	}
 	p.last = st
 }
 
-// until waits for the server to come into a state.
+// until waits for the server to come into a state, however briefly, from the one
+// that was heard of last.
 func (p *play) until(state hub.State) hub.Status {
 	p.t.Helper()
 	late := time.After(time.Minute)
-	for p.last.State != state || len(p.events.C()) > 0 {
+	for p.last.State != state {
 		select {
 		case e := <-p.events.C():
 			p.hear(e)
@@ -383,7 +383,7 @@ func plays() map[string]func(t *testing.T, w *ways) {
 			server.Kill()
 			p.until(hub.StateReconnecting)
 			first := p.last.Since
-			for p.last.Since == first {
+			for p.last.Since.Equal(first) {
 				p.hear(<-p.events.C())
 			}
 			p.redefine(func(def *hub.Server) { def.MaxReconnects = 1 })
@@ -413,15 +413,17 @@ func plays() map[string]func(t *testing.T, w *ways) {
 			end(p)
 		}
 	}
-	for _, def := range []func(t *testing.T) hub.Server{missing, func(t *testing.T) hub.Server {
-		s := process(t, "-fault", "crashstart")
-		s.AutoRestart = false
-		return s
-	}} {
-		all[fmt.Sprintf("at rest, number %d", len(all))] = func(t *testing.T, w *ways) {
-			p := w.stage(t, def(t), known).run()
-			p.until(hub.StateStarting)
-			p.within(p.f.Start)
+	for state, command := range map[hub.State]string{hub.StateFailed: "/nonexistent/server", hub.StateCrashed: ""} {
+		all[string(state)+" for good"] = func(t *testing.T, w *ways) {
+			def := process(t, "-fault", "crashstart")
+			def.AutoRestart, def.Command = false, cmp.Or(command, def.Command)
+			p := w.stage(t, def, known).run()
+			p.until(state)
+			for _, again := range []func(context.Context, string) error{p.f.Start, p.f.Restart} {
+				_ = again(t.Context(), "s")
+				p.until(hub.StateStarting)
+				p.until(state)
+			}
 			p.redefine(func(def *hub.Server) { def.AutoStart, def.Args = false, nil })
 			p.until(hub.StateIdle)
 		}

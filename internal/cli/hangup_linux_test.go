@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A hub that was started in a terminal ends when that is closed.
+func TestTerminalClosed(t *testing.T) {
+	emptyHome(t)
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("NOT RUN: no terminals: %v", err)
+	}
+	defer master.Close()
+	fd := int(master.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("NOT RUN: no terminals: %v", err)
+	}
+	cmd := hubProcess(t, func(cmd *exec.Cmd) {
+		cmd.Stdin = terminal
+		cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true} // of standard input
+	})
+	terminal.Close()
+	master.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("it ended badly: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it goes on")
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}

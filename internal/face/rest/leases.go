@@ -1,0 +1,69 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+type (
+	leaseListOutput struct{ Body api.LeaseList }
+	leaseInput      struct {
+		Holder string `path:"holder" doc:"Who needs the servers, percent-encoded: any text of at most 128 characters that no other holder has"`
+		Body   api.LeaseRequest
+	}
+	holderInput struct {
+		Holder string `path:"holder" doc:"Who has needed the servers, percent-encoded"`
+	}
+	leaseOutput struct{ Body api.LeaseGrant }
+)
+
+// leases registers what keeps servers running. Whoever may call a tool has its
+// server started by that, and so may hold a lease; holders are trusted not to
+// take each other's names.
+func (d *Door) leases() {
+	const place = "/leases/{holder}"
+	add(d, operation{
+		id: "listLeases", method: http.MethodGet, path: "/leases", group: aboutServers,
+		summary: "Every lease that keeps a server running, in the order of the configuration",
+	}, func(context.Context, *struct{}) (*leaseListOutput, error) {
+		out := &leaseListOutput{api.LeaseList{Leases: []api.Lease{}}}
+		for _, l := range d.opt.Control.Leases() {
+			out.Body.Leases = append(out.Body.Leases, api.Lease{Holder: l.Holder, Server: l.Server, Tool: l.Tool, Count: l.Count})
+		}
+		return out, nil
+	})
+	add(d, operation{
+		id: "holdLease", method: http.MethodPut, path: place, group: aboutServers, summary: "Keep servers running for as long as they are needed",
+		about: "Starts those that are idle, and waits for none. What the holder had before ends, so a holder asks again, with all it needs, before the lease expires. " +
+			"A server whose tools are not known yet is meant by its key, or by its key, `__` and the tool. Any caller may do this.",
+		limit: 1, example: map[string]any{"tools": []string{"calculator__calculator", "datetime"}, "ttl": "5m"},
+	}, d.holdLease)
+	add(d, operation{
+		id: "releaseLease", method: http.MethodDelete, path: place, group: aboutServers, summary: "End all leases of a holder",
+		about: "Servers that nobody needs any more end after their `cleanupInterval`. Any caller may do this.", errors: []int{http.StatusNotFound},
+	}, func(_ context.Context, in *holderInput) (*struct{}, error) {
+		return nil, failed(d.opt.Control.Release(in.Holder))
+	})
+}
+
+func (d *Door) holdLease(_ context.Context, in *leaseInput) (*leaseOutput, error) {
+	var ttl time.Duration
+	if in.Body.TTL != "" {
+		var err error
+		if ttl, err = time.ParseDuration(in.Body.TTL); err != nil || ttl <= 0 {
+			return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `ttl: it must be a duration such as "5m"`))
+		}
+	}
+	g, err := d.opt.Control.Lease(in.Holder, in.Body.Tools, ttl)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &leaseOutput{api.LeaseGrant{
+		Holder: g.Holder, Tools: g.Tools, Unknown: g.Unknown, Started: g.Started, Expires: g.Expires,
+	}}, nil
+}

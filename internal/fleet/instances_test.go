@@ -1,0 +1,195 @@
+package fleet_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/fleet"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// several is a server that runs as several instances.
+func several(least, most, queue int) hub.Server {
+	s := local()
+	s.Kind, s.AutoRestart, s.IdleStop = hub.KindStdio, true, 5*time.Minute
+	s.Instances = hub.Instances{Min: least, Max: most, Queue: queue}
+	return s
+}
+
+// busy begins calls that end with the test, or by Done.
+func busy(t *testing.T, f *fleet.Fleet, n int) []*fleet.Use {
+	t.Helper()
+	var uses []*fleet.Use
+	for range n {
+		use, err := f.Acquire(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		uses = append(uses, use)
+		synctest.Wait() // what it has brought about
+	}
+	return uses
+}
+
+func done(uses []*fleet.Use, err error) {
+	for _, use := range uses {
+		use.Done(err)
+	}
+}
+
+// counts fails the test unless so many instances are up, over so many
+// connections so far.
+func counts(t *testing.T, f *fleet.Fleet, h *host, up, starts int) {
+	t.Helper()
+	synctest.Wait()
+	if st := f.Status()[0]; st.State != hub.StateReady || st.Instances != up || st.Starts != starts || len(h.times()) != starts {
+		t.Errorf("it is %s with %d instances after %d starts; want %d after %d", st.State, st.Instances, st.Starts, up, starts)
+	}
+}
+
+// Instances are as many as are kept, and more while all of them have calls
+// enough; a call goes to the one with the fewest. Only the first is asked for the
+// tools.
+func TestInstancesGrowAndShrink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		f := run(t, fleet.Options{Servers: []hub.Server{several(2, 4, 2)}, Dial: h.dial})
+		counts(t, f, h, 2, 2)
+		four := busy(t, f, 4)
+		counts(t, f, h, 2, 2) // they had room
+		if a, b := four[0].Conn(), four[1].Conn(); a == b || four[2].Conn() == four[3].Conn() {
+			t.Error("the calls are not spread")
+		}
+		more := busy(t, f, 1)
+		counts(t, f, h, 3, 3)
+		more = append(more, busy(t, f, 2)...) // on the new one
+		if more[1].Conn() != more[2].Conn() || more[1].Conn() == more[0].Conn() {
+			t.Error("the new one has no calls")
+		}
+		more = append(more, busy(t, f, 20)...)
+		counts(t, f, h, 4, 4) // and no more than that
+		if st := f.Status()[0]; st.Calls != 27 {
+			t.Errorf("%d calls are under way", st.Calls)
+		}
+		done(four, nil)
+		done(more, nil)
+		if n := h.lists.Load(); n != 1 {
+			t.Errorf("listed %d times", n)
+		}
+		leave := busy(t, f, 1)
+		time.Sleep(5*time.Minute + time.Second)
+		counts(t, f, h, 2, 4)
+		done(leave, nil)
+	})
+}
+
+// An instance that ends takes its own calls with it and no others; the server
+// stays ready, and the instance is replaced after a pause. The last one to end
+// is an end of the server.
+func TestInstanceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		f := run(t, fleet.Options{Servers: []hub.Server{several(2, 2, 1)}, Dial: h.dial})
+		synctest.Wait()
+		uses := busy(t, f, 2)
+		h.hangUp(0)
+		synctest.Wait()
+		ended := 0
+		for _, use := range uses {
+			select {
+			case <-use.Conn().Done():
+				ended++
+			default:
+			}
+		}
+		if ended != 1 {
+			t.Errorf("%d connections have ended", ended)
+		}
+		done(uses, nil)
+		counts(t, f, h, 1, 2)
+		if err := callOnce(t.Context(), f, "s"); err != nil {
+			t.Errorf("meanwhile: %v", err)
+		}
+		time.Sleep(5*time.Second + time.Millisecond)
+		counts(t, f, h, 2, 3)
+		if st := f.Status()[0]; st.Losses != 1 {
+			t.Errorf("%d losses", st.Losses)
+		}
+		h.hangUp(1)
+		h.hangUp(2)
+		synctest.Wait()
+		is(t, f, hub.StateCrashed, message.ServerExited)
+		time.Sleep(5*time.Second + time.Millisecond)
+		counts(t, f, h, 2, 5)
+	})
+}
+
+// An instance that keeps ending is not started without end, while the others go
+// on.
+func TestInstanceCrashLoop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		h.each = func(n int, _ context.Context) error {
+			if n > 0 {
+				return exited()
+			}
+			return nil
+		}
+		f := run(t, fleet.Options{Servers: []hub.Server{several(2, 2, 1)}, Dial: h.dial})
+		time.Sleep(2 * time.Minute)
+		counts(t, f, h, 1, 7) // the first, and six
+	})
+}
+
+// Another number of instances holds at once, for the connections that there
+// are; one that is too many ends when its calls have ended.
+func TestInstancesChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		s := several(1, 1, 1)
+		s.Timeout = time.Minute
+		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial})
+		first := busy(t, f, 1)
+		counts(t, f, h, 1, 1)
+		s.Instances = hub.Instances{Min: 3, Max: 3, Queue: 1}
+		f.Apply([]hub.Server{s})
+		counts(t, f, h, 3, 3)
+		uses := busy(t, f, 2)
+		s.Instances = hub.Instances{Min: 1, Max: 1}
+		f.Apply([]hub.Server{s})
+		counts(t, f, h, 1, 3)
+		time.Sleep(9 * time.Second)
+		for n, use := range append(first, uses...) {
+			select {
+			case <-use.Conn().Done():
+				t.Errorf("connection %d has ended under a call", n)
+			default:
+			}
+		}
+		done(uses, nil)
+		synctest.Wait()
+		for n, use := range uses {
+			select {
+			case <-use.Conn().Done():
+			default:
+				t.Errorf("connection %d is still there", n+1)
+			}
+		}
+		done(first, nil)
+	})
+}
+
+// A built-in server is there once, whatever is said.
+func TestBuiltinIsThereOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		s := several(3, 5, 1)
+		s.Kind = hub.KindBuiltin
+		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial})
+		done(busy(t, f, 10), nil)
+		counts(t, f, h, 1, 1)
+	})
+}
