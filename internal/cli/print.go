@@ -130,8 +130,12 @@ func (p *printer) state(state string) string {
 	switch state {
 	case "ready":
 		return p.paint(green, "● "+p.say(state, "就绪"))
+	case "degraded":
+		return p.paint(yellow, "● "+p.say(state, "响应异常"))
 	case "failed":
 		return p.paint(red, "✗ "+p.say(state, "失败"))
+	case "crashed":
+		return p.paint(red, "✗ "+p.say(state, "已崩溃"))
 	case "starting":
 		return p.paint(yellow, "◐ "+p.say(state, "启动中"))
 	case "reconnecting":

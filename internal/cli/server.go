@@ -126,10 +126,15 @@ func (s *session) server(v api.Server) {
 		say("Headers", "请求头"), oneLine(strings.Join(v.Headers, " ")),
 		say("Calls itself", "自称"), oneLine(v.Info),
 		say("Protocol", "协议版本"), oneLine(v.Protocol),
-		say("Process", "进程"), number(int64(v.PID)),
+		say("Processes", "进程"), processes(v),
+		say("Under way", "进行中"), number(int64(v.Calls)),
+		say("Held by", "持有者"), oneLine(holders(v.Leases)),
 		say("Tools", "工具"), tools,
+		say("To be accepted", "待接受"), oneLine(strings.Join(v.Changed, " ")),
 		say("Priority", "优先级"), strconv.Itoa(v.Priority),
 		say("Time limit", "超时"), v.Timeout,
+		say("Ends unused after", "闲置结束"), v.IdleStop,
+		say("Calls pass", "熔断"), p.breaker(v.Breaker),
 		say("Junk lines", "杂乱输出行"), number(v.Junk),
 	)
 	if v.Stderr != "" {
@@ -141,4 +146,35 @@ func (s *session) server(v api.Server) {
 	if v.Tools > 0 {
 		p.line("%s", p.paint(dim, say("Its tools: ", "查看工具：")+"toolcrib tool list --server "+v.Key))
 	}
+}
+
+// processes are the process ids of a server's instances.
+func processes(v api.Server) string {
+	ids := make([]string, len(v.PIDs))
+	for i, id := range v.PIDs {
+		ids[i] = strconv.Itoa(id)
+	}
+	return strings.Join(ids, " ")
+}
+
+// holders are those that have leases, each once.
+func holders(leases []api.Lease) string {
+	var names []string
+	for _, l := range leases {
+		if !slices.Contains(names, l.Holder) {
+			names = append(names, l.Holder)
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// breaker is whether calls are kept away from a server; "" if they are not.
+func (p *printer) breaker(state string) string {
+	switch state {
+	case "open":
+		return p.paint(red, p.say("no: the last ones failed", "否：最近的调用都失败了"))
+	case "half-open":
+		return p.paint(yellow, p.say("one, to try", "放行一次试探"))
+	}
+	return ""
 }

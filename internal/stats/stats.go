@@ -114,7 +114,7 @@ func (s *Stats) track(k key) *track {
 // and must not run twice.
 func (s *Stats) Run(ctx context.Context) error {
 	defer s.sub.Close()
-	starting := map[string]time.Time{} // by server: since when
+	starting := s.starting()
 	for {
 		select {
 		case e := <-s.sub.C():
@@ -124,7 +124,7 @@ func (s *Stats) Run(ctx context.Context) error {
 				for len(s.sub.C()) > 0 {
 					<-s.sub.C()
 				}
-				clear(starting)
+				starting = s.starting()
 				continue
 			}
 			if changed, ok := e.(hub.ServerChanged); ok {
@@ -134,6 +134,16 @@ func (s *Stats) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// starting is since when those servers are starting that do so now, by key: no
+// event has told of those that did from the beginning.
+func (s *Stats) starting() map[string]time.Time {
+	since := map[string]time.Time{}
+	for _, st := range s.opt.Servers() {
+		s.started(since, st)
+	}
+	return since
 }
 
 // started takes note of a server's state. A start that somebody ended counts

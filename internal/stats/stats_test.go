@@ -19,8 +19,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ms = time.Millisecond
 
+// none is no server.
+func none() []hub.Status { return nil }
+
 func begin(history ...hub.CallRecord) *Stats {
-	return New(Options{Bus: &bus.Bus{}, History: history})
+	return New(Options{Bus: &bus.Bus{}, History: history, Servers: none})
 }
 
 func ended(server, tool string, o hub.Outcome, took time.Duration) hub.CallRecord {
@@ -210,10 +213,11 @@ func run(t *testing.T, s *Stats) {
 
 func TestStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		events := &bus.Bus{}
-		s := New(Options{Bus: events})
+		events, first := &bus.Bus{}, time.Now()
+		s := New(Options{Bus: events, Servers: func() []hub.Status {
+			return []hub.Status{{Key: "e", State: hub.StateStarting, Since: first}, {Key: "f", State: hub.StateReady, Since: first}}
+		}})
 		run(t, s)
-		first := time.Now()
 		become := func(key string, state hub.State, after time.Duration) {
 			events.Publish(hub.ServerChanged{Status: hub.Status{Key: key, State: state, Since: first.Add(after)}})
 		}
@@ -233,11 +237,13 @@ func TestStarts(t *testing.T) {
 		become("c", hub.StateStopping, 70*ms)
 		become("c", hub.StateStopped, 80*ms)
 		become("d", hub.StateReady, 0)
+		become("e", hub.StateReady, 30*ms) // which started before anybody listened
 		synctest.Wait()
 		want := map[string]Operation{
 			"server/start a": {
 				Count: 2, Total: 2, Avg: 200 * ms, Min: 100 * ms, Max: 300 * ms, P50: 100 * ms, P95: 300 * ms, P99: 300 * ms,
 			},
+			"server/start e": {Count: 1, Total: 1, Avg: 30 * ms, Min: 30 * ms, Max: 30 * ms, P50: 30 * ms, P95: 30 * ms, P99: 30 * ms},
 			"server/start b.error": {
 				Count: 2, Total: 2, Avg: 12500 * time.Microsecond, Min: 5 * ms, Max: 20 * ms, P50: 5 * ms, P95: 20 * ms, P99: 20 * ms,
 			},
@@ -256,7 +262,7 @@ func TestStarts(t *testing.T) {
 func TestStartsAcrossAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := &bus.Bus{}
-		s := New(Options{Bus: events})
+		s := New(Options{Bus: events, Servers: none})
 		publish := func(key string, state hub.State, since time.Duration) {
 			events.Publish(hub.ServerChanged{Status: hub.Status{Key: key, State: state, Since: time.Unix(0, 0).Add(since)}})
 		}
