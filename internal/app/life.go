@@ -33,6 +33,7 @@ func (a *App) Start() error {
 	a.run("catalog", a.catalog.Run)
 	a.run("figures", a.stats.Run)
 	a.run("servers", a.keepServers)
+	a.run("leases", a.control.ExpireLeases)
 	if !a.opt.OnDemand { // a hub for one command reads the file once
 		a.run("configuration file", a.control.Watch)
 	}

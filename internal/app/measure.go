@@ -12,7 +12,7 @@ import (
 
 // remembered is how many of the calls of before the start tell how long a tool
 // usually takes.
-const remembered = 1000
+const remembered = 500
 
 // measure makes the figures of what there is.
 func (a *App) measure() *stats.Stats {

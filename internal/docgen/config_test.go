@@ -14,13 +14,14 @@ import (
 // property is what the schema of the file says about one member.
 type property struct {
 	name       string
-	Type       any             `json:"type"`
-	Enum       []string        `json:"enum"`
-	Default    json.RawMessage `json:"default"`
-	About      string          `json:"description"`
-	Foreign    bool            `json:"deprecated"`
-	Properties json.RawMessage `json:"properties"`
-	Values     *property       `json:"additionalProperties"`
+	Type       any                   `json:"type"`
+	Enum       []string              `json:"enum"`
+	Default    json.RawMessage       `json:"default"`
+	About      string                `json:"description"`
+	Foreign    bool                  `json:"deprecated"`
+	Properties json.RawMessage       `json:"properties"`
+	Items      struct{ Type string } `json:"items"`
+	Values     *property             `json:"additionalProperties"`
 }
 
 // TestMembers is the reference of the configuration file.
@@ -46,6 +47,9 @@ func TestMembers(t *testing.T) {
 				continue
 			}
 			own = append(own, p.row(tr, lang, p.name))
+			for _, inner := range properties(t, p.Properties) {
+				own = append(own, inner.row(tr, lang, p.name+"."+inner.name))
+			}
 			if p.Values == nil {
 				continue
 			}
@@ -86,7 +90,18 @@ func (p *property) kind() string {
 	case "integer":
 		return "whole number"
 	case "array":
+		if p.Items.Type == "integer" {
+			return "array of whole numbers"
+		}
 		return "array of texts"
+	case "number":
+		return "number"
+	case "object":
+		return "object"
+	case "[integer object]":
+		return "whole number or object"
+	case "[boolean object]":
+		return "false or object"
 	case "[integer string]":
 		return "whole number or text"
 	default:

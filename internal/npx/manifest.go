@@ -63,11 +63,12 @@ func (m *manifest) bins() []bin {
 	}
 	var all []bin
 	for d.More() {
-		name, err := d.Token()
-		if err != nil || d.Decode(&file) != nil {
+		t, err := d.Token()
+		name, ok := t.(string)
+		if err != nil || !ok || d.Decode(&file) != nil {
 			return nil
 		}
-		all = append(all, bin{name.(string), file}) //nolint:forcetypeassert // a key is a string
+		all = append(all, bin{name, file})
 	}
 	return local(all)
 }

@@ -17,16 +17,17 @@ type place struct {
 	dirs   []string // the working directory and those above it
 }
 
-// settings are the settings of npm by which npx would run something else, or
-// run it otherwise. As environment variables those of the second kind are taken
-// into account.
-var (
-	settings = []string{
+// matters reports whether by a setting of npm npx would run something else, or
+// run it otherwise.
+func matters(setting string) bool {
+	switch setting {
+	case "cache", "prefix", // as variables of the environment they are taken into account
 		"call", "global", "globalconfig", "include-workspace-root", "local-prefix", "location", "node-options",
-		"package", "script-shell", "shell", "userconfig", "workspace", "workspaces",
+		"package", "script-shell", "shell", "userconfig", "workspace", "workspaces":
+		return true
 	}
-	directories = []string{"cache", "prefix"}
-)
+	return false
+}
 
 // look finds out where npx is asked; false if that cannot be told for sure.
 func look(command string, env []string, dir string) (place, bool) {
@@ -41,12 +42,12 @@ func look(command string, env []string, dir string) (place, bool) {
 		}
 		name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
 		switch {
-		case slices.Contains(settings, name):
-			return p, false
 		case name == "cache":
 			p.cache = value
 		case name == "prefix":
 			p.prefix = value
+		case matters(name):
+			return p, false
 		}
 	}
 	dir, err := filepath.Abs(dir)
@@ -170,7 +171,7 @@ func unusual(path string) bool {
 	for lines.Scan() {
 		key, _, _ := strings.Cut(lines.Text(), "=")
 		key = strings.ToLower(strings.Trim(strings.TrimSuffix(strings.TrimSpace(key), "[]"), `"' `))
-		if slices.Contains(settings, key) || slices.Contains(directories, key) || strings.Contains(key, "${") {
+		if matters(key) || strings.Contains(key, "${") {
 			return true
 		}
 	}

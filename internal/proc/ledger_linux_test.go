@@ -70,13 +70,19 @@ func TestChildOutlivesTheThread(t *testing.T) {
 	l := openLedger(t, t.TempDir())
 	var p *Process
 	done := make(chan int)
-	go func() {
+	var start func()
+	start = func() {
 		runtime.LockOSThread() // so that the thread ends with the goroutine
+		if unix.Gettid() == os.Getpid() {
+			go start() // the first thread does not end; another is found while it is locked
+			return
+		}
 		p = child(t, "cat", func(s *Spec) { s.Ledger = l })
 		done <- unix.Gettid()
-	}()
+	}
+	go start()
 	tid := <-done
-	for thread := unix.Tgkill(os.Getpid(), tid, 0); thread != unix.ESRCH; thread = unix.Tgkill(os.Getpid(), tid, 0) {
+	for unix.Tgkill(os.Getpid(), tid, 0) != unix.ESRCH {
 		runtime.Gosched()
 	}
 	ready(t, p)

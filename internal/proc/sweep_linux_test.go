@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // killedHub runs a hub with children until all of them are there, and kills it.
@@ -125,7 +123,6 @@ func TestSweepSparesTheInnocent(t *testing.T) {
 		"another boot":                  {Boot: "other", Space: l.place.space, identity: e.identity()},
 		"another container":             {Boot: l.place.boot, Space: "pid:[1]", identity: e.identity()},
 		"nowhere":                       {identity: e.identity()},
-		"the sweeper itself":            {Boot: l.place.boot, Space: l.place.space, identity: identity{unix.Getpgrp(), 1}},
 		"a cgroup that is gone":         {Cgroup: "/sys/fs/cgroup/none/"},
 	}
 	for name, r := range records {
@@ -154,6 +151,26 @@ func TestSweepSparesTheInnocent(t *testing.T) {
 		t.Error("the innocent process has ended")
 	}
 	wantFiles(t, dir, 0)
+}
+
+// Whatever a record says, the sweeper and its group live.
+func TestSweepSparesItself(t *testing.T) {
+	at := place{boot: "b", space: "s"}
+	self := entry{pid: 7, group: 5, start: 1}
+	shell := entry{pid: 5, group: 5, start: 1}
+	stray := entry{pid: 6, group: 5, start: 1, marks: []string{someMark}}
+	tree := leftover{
+		record: record{Mark: someMark, Boot: "b", Space: "s", identity: shell.identity()},
+		seen:   make(map[identity]bool),
+	}
+	found := tree.look([]entry{self, shell, stray}, at, self)
+	if len(found) != 1 || found[0].pid != stray.pid || tree.left != 1 {
+		t.Errorf("%+v", found)
+	}
+	self.group, self.marks = 7, []string{someMark}
+	if found := tree.look([]entry{self, shell, stray}, at, self); len(found) != 2 {
+		t.Errorf("%+v", found)
+	}
 }
 
 // The leader is known by its start also when its environment shows no mark.

@@ -107,15 +107,19 @@ func TestStuckProbe(t *testing.T) {
 func TestBusyIsNotStuck(t *testing.T) {
 	s, starts := counted(t, "-fault", "noping")
 	h := start(t, budget(), watched(s))
-	h.await("faulty", hub.StateReady)
 	h.beside(func() {
+		var calls sync.WaitGroup
 		for _, e := range eras() {
-			if a, err := h.connect(e).call("faulty__sleep", `{"ms":1000}`); err != nil || a.text() != "slept" {
-				t.Errorf("%s: the long call got %s, %v", e, a.raw, err)
-			}
-			if n := starts(); n != 1 {
-				t.Errorf("%s: during the call it was started anew: %d starts", e, n)
-			}
+			c := h.connect(e)
+			calls.Go(func() {
+				if a, err := c.call("faulty__sleep", `{"ms":1500}`); err != nil || a.text() != "slept" {
+					t.Errorf("%s: the long call got %s, %v", e, a.raw, err)
+				}
+			})
+		}
+		calls.Wait()
+		if n := starts(); n != 1 {
+			t.Errorf("while it was busy it was started anew: %d starts", n)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func refusals() map[int]string {
 		http.StatusBadRequest:            "`body_invalid`: the body is missing, or ends too early",
 		http.StatusUnauthorized:          "`admin_required`: no token was shown, and an administrator's is needed",
 		http.StatusForbidden:             "`admin_required`: the token is not an administrator's",
-		http.StatusNotFound:              "`server_unknown`, `tool_unknown` or `secret_unknown`",
+		http.StatusNotFound:              "`server_unknown`, `tool_unknown`, `secret_unknown` or `lease_unknown`",
 		http.StatusRequestTimeout:        "`body_late`: the body did not arrive in time",
 		http.StatusConflict:              "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `config_broken` or `config_missing`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",

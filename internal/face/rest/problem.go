@@ -112,7 +112,7 @@ func warnings(all []config.Warning) []api.ConfigProblem {
 // statusOf is the HTTP status that goes with a code.
 func statusOf(e *hub.Error) int {
 	switch e.Code {
-	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown:
+	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown, message.LeaseUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped:

@@ -29,6 +29,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	open := map[string]bool{
 		"getStatus": true, "listServers": true, "getServer": true, "getServerEntry": true, "getServerLog": true, "listTools": true, "getTool": true,
 		"call": true, "listCalls": true, "getConfig": true, "getOpenAPI": true, "getConfigSchema": true,
+		"listLeases": true, "holdLease": true, "releaseLease": true,
 	}
 	operations(h.door, func(path string, op *huma.Operation) {
 		body := ""
