@@ -134,13 +134,16 @@ func (a *App) Failed() <-chan error { return a.failed }
 // with [message.ShuttingDown] from its beginning. It may be called more than
 // once and returns when all is done; each step is bounded in time. When
 // Options.Hurry is closed it kills the processes of the servers and returns
-// [ErrHurried] at once, with the rest undone: the program is then to end.
+// [ErrHurried], with the rest undone: the program is then to end.
 func (a *App) Stop(ctx context.Context) error {
 	a.once.Do(func() { go a.stop(context.WithoutCancel(ctx)) })
 	select {
 	case <-a.stopped:
 		return a.stopErr
 	case <-a.opt.Hurry:
+		if a.trees != nil {
+			a.trees.Kill()
+		}
 		return ErrHurried
 	}
 }

@@ -41,7 +41,7 @@ func mayImport() map[string][]string {
 		"builtin":         list("hub"),
 		"httpd":           list("auth hub"),
 		"oauth":           list("secret"),
-		"upstream":        list("transport protocol wire proc npx hub oauth secret"),
+		"upstream":        list("transport protocol wire proc sandbox npx hub oauth secret"),
 		"fleet":           list("upstream transport proc hub bus wire protocol"),
 		"catalog":         list("hub protocol bus wire"),
 		"auth":            list("store bus hub secret"),

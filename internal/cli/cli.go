@@ -19,6 +19,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/sandbox"
 )
 
 // Env is what the program gets from the system.
@@ -100,6 +101,10 @@ const exitCodes = `Exit codes:
 // returns the exit code: 0 done, 1 failed, 2 not understood, 3 the tool
 // reported an error, 4 no hub could be reached. A hub ends when ctx does.
 func Main(ctx context.Context, args []string, env Env) int {
+	// Before all else: this process may only be here to become another one.
+	if handled, code := sandbox.Launch(args); handled {
+		return code
+	}
 	var c commands
 	exited := -1
 	parser, err := newParser(&c, env, func(code int) { exited = code })

@@ -110,7 +110,7 @@ func (c *indexExport) Run(ctx context.Context, s *session) error {
 }
 
 // maxIndex bounds the file that is read.
-const maxIndex = 64 << 20
+const maxIndex = 16 << 20
 
 type indexImport struct {
 	File  string `arg:"" help:"The file." type:"path"`
@@ -138,7 +138,11 @@ func (c *indexImport) Run(ctx context.Context, s *session) error {
 		if s.JSON {
 			return s.out.json(done)
 		}
-		s.out.line(s.out.say("Took over %d tools of: %s", "已导入 %d 个工具，来自：%s"), done.Tools, clean(strings.Join(done.Servers, ", ")))
+		if len(done.Servers) == 0 {
+			s.out.line("%s", s.out.say("Nothing was taken over.", "没有导入任何工具。"))
+		} else {
+			s.out.line(s.out.say("Took over the tools (%d) of: %s", "已导入工具（%d 个），来自：%s"), done.Tools, clean(strings.Join(done.Servers, ", ")))
+		}
 		if len(done.Skipped) > 0 {
 			s.out.line(s.out.say("Left alone, as they are not configured or known better: %s", "未导入（未配置，或已有更可靠的信息）：%s"), clean(strings.Join(done.Skipped, ", ")))
 		}

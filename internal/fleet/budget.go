@@ -199,7 +199,7 @@ func triesAgain(def *hub.Server) bool {
 func hopeless(reason *hub.Error) bool {
 	switch reason.Code {
 	case message.CommandNotFound, message.CommandUnusable, message.NodeMissing, message.UvMissing,
-		message.ServerProtocol, message.PlaceholderUnresolved:
+		message.ServerProtocol, message.PlaceholderUnresolved, message.SandboxMissing, message.SandboxUnusable:
 		return true
 	}
 	return false

@@ -200,16 +200,17 @@ func (s *server) redefine(def hub.Server) {
 	s.breaker.set(def.Breaker)
 	s.retune()
 	if sameWay(&old, &def) {
-		if s.state == hub.StateIdle {
-			s.want = s.byDefault() // it may be one to start with the hub now
-			s.settle(byConfig)
+		if s.want == wantIdle { // also while it is being ended for want of use
+			s.want = s.byDefault() // it may be one to run with the hub now
+			if !s.alive {
+				s.settle(byConfig)
+			}
 		}
 		return
 	}
 	switch {
 	case old.Enabled && s.want == wantDown: // and stays so
-	case old.Enabled && s.alive && !s.fleet.opt.OnDemand:
-		s.want = wantUp
+	case old.Enabled && s.want == wantUp && s.alive && !s.fleet.opt.OnDemand: // it runs again
 	default:
 		s.want = s.byDefault()
 	}

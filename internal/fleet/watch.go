@@ -79,7 +79,7 @@ func (s *server) probe(ctx context.Context, i *instance, health *hub.Health, las
 }
 
 // diagnose notes how many probes in a row were missed, and says whether they are
-// too many.
+// too many. Then no call gets the connection any more.
 func (s *server) diagnose(i *instance, health *hub.Health, misses int32) *hub.Error {
 	if misses == 0 && i.misses.Load() == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (s *server) diagnose(i *instance, health *hub.Health, misses int32) *hub.Er
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.judge()
-	if misses < 2*most {
+	if misses < 2*most || !i.sealIdle() { // else a call has just begun
 		return nil
 	}
 	return unhealthy(misses)

@@ -23,7 +23,7 @@ import (
 type Program struct {
 	Node string   // the program to start, an absolute path
 	Args []string // its arguments: the package's command, then those that it is given
-	Bin  string   // the directory that npx puts first in PATH
+	Path string   // the PATH that it gets, which begins with the package's commands
 	Root string   // the directory with the package and all that it depends on
 }
 
@@ -61,7 +61,7 @@ func Resolve(command string, args, env []string, dir string) (Program, bool) {
 	return Program{
 		Node: place.node,
 		Args: append([]string{bin}, request.args...),
-		Bin:  filepath.Dir(bin),
+		Path: filepath.Dir(bin) + string(filepath.ListSeparator) + place.path,
 		Root: root,
 	}, true
 }

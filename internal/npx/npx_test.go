@@ -109,7 +109,7 @@ func TestResolve(t *testing.T) {
 		p, ok := w.resolve(strings.Fields(test.args)...)
 		want := append([]string{w.cached(test.spec, "node_modules/.bin/"+test.bin)}, strings.Fields(test.rest)...)
 		if !ok || !slices.Equal(p.Args, want) || p.Node != w.at("usr/bin/node") ||
-			p.Bin != w.cached(test.spec, "node_modules/.bin") || p.Root != w.cached(test.spec, "") {
+			p.Path != w.cached(test.spec, "node_modules/.bin")+":"+w.at("usr/bin") || p.Root != w.cached(test.spec, "") {
 			t.Errorf("npx %s: %v %+v", test.args, ok, p)
 		}
 	}
@@ -259,7 +259,7 @@ func TestSameAsNPX(t *testing.T) {
 	if !ok {
 		t.Fatalf("not resolved; npx ran %s", byNPX)
 	}
-	direct := run(p.Node, p.Args, append(w.env, "PATH="+p.Bin+":"+os.Getenv("PATH")))
+	direct := run(p.Node, p.Args, append(w.env, "PATH="+p.Path))
 	if direct != byNPX {
 		t.Errorf("npx:\n%s\ndirect:\n%s", byNPX, direct)
 	}

@@ -11,6 +11,7 @@ import (
 
 // place is where npx is asked: what its answer depends on.
 type place struct {
+	path   string   // the PATH
 	node   string   // an absolute path
 	cache  string   // npm's
 	prefix string   // of global installations
@@ -64,11 +65,12 @@ func look(command string, env []string, dir string) (place, bool) {
 		dir = up
 	}
 
-	npm, ok := npmOf(command, vars["PATH"])
+	p.path = vars["PATH"]
+	npm, ok := npmOf(command, p.path)
 	if !ok {
 		return p, false
 	}
-	p.node, ok = find("node", vars["PATH"])
+	p.node, ok = find("node", p.path)
 	if !ok {
 		return p, false
 	}

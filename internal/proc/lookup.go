@@ -35,6 +35,7 @@ const (
 	PermissionDenied Reason = "permission denied" // the system refuses to run it
 	BadFormat        Reason = "bad format"        // not a program for this machine, or its interpreter is missing
 	BadDir           Reason = "bad directory"     // the working directory is missing or not a directory
+	NotConfined      Reason = "not confined"      // there is no sandbox as asked for; the error is one of package sandbox
 	Failed           Reason = "failed"            // anything else, such as too many processes
 )
 

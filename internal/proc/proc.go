@@ -23,6 +23,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/toolcrib/toolcrib/internal/sandbox"
 )
 
 const (
@@ -72,6 +74,11 @@ type Spec struct {
 	// not keep the child from running.
 	Limits Limits
 
+	// Sandbox, when set, is what the tree may reach; what it starts in turn is
+	// bound by it too. Its Dir and Files are set from the others here. The child
+	// is started through this very program, as package sandbox describes.
+	Sandbox *sandbox.Policy
+
 	// OnStderr, when set, is given each line that the child writes to standard
 	// error, without its line end and cut at 8 KiB, one at a time and in
 	// order. The child may have to wait while it runs.
@@ -117,13 +124,17 @@ func Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
+	program, argv, err := enclose(spec, path)
+	if err != nil {
+		return nil, &StartError{Reason: NotConfined, Command: spec.Command, File: path, Err: err}
+	}
 	in, out, errs, err := openPipes()
 	if err != nil {
 		return nil, &StartError{Reason: Failed, Command: spec.Command, File: path, Err: err}
 	}
 	account := spec.Ledger.open(spec)
 	child := []*os.File{in.r, out.w, errs.w}
-	process, err := account.launch(path, append([]string{spec.Command}, spec.Args...), &os.ProcAttr{
+	process, err := account.launch(program, argv, &os.ProcAttr{
 		Dir: dir, Env: marked(env, account.mark), Files: child,
 	})
 	closeAll(child...)
@@ -346,6 +357,17 @@ func (o output) Read(b []byte) (int, error) {
 		o.file.Close()
 	}
 	return n, err
+}
+
+// enclose returns what is to be started for the program that was found.
+func enclose(spec Spec, path string) (program string, argv []string, err error) {
+	argv = append([]string{spec.Command}, spec.Args...)
+	if spec.Sandbox == nil {
+		return path, argv, nil
+	}
+	policy := *spec.Sandbox
+	policy.Dir, policy.Files = spec.Dir, spec.Limits.Files
+	return sandbox.Command(policy, path, argv)
 }
 
 func workingDir(spec Spec) (string, error) {

@@ -37,9 +37,9 @@ type Swept struct {
 // A process is signalled only if it is provably part of a recorded tree: it is
 // in the tree's own cgroup, bears the tree's mark, or stands in the group of
 // one that does or of the very leader, which is known by its id, its start, the
-// PID namespace and the boot of the machine. Of macOS only the leader and its
-// group are known. On Windows nothing outlives a hub, and the files are just
-// removed.
+// PID namespace and the boot of the machine. macOS shows no marks, so that a
+// group is known there only while its leader lives. On Windows nothing outlives
+// a hub, and the files are just removed.
 //
 // A file that is no record is put aside under the same name with ".damaged"
 // added, and does not keep the others from being swept. The error says that

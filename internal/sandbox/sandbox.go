@@ -7,7 +7,7 @@
 // keeps its process id, environment, working directory and open standard
 // streams.
 //
-// It is done with Landlock and seccomp of Linux, of which nobody needs to be
+// It is done with Landlock and seccomp of Linux, for which nobody needs to be
 // root. What holds then, for as long as the program and what it starts live:
 //
 //   - Files and directories can be read, run, changed and made only as named,

@@ -57,12 +57,12 @@ type (
 )
 
 // Encode returns the file with the entries, those of one server together as
-// [Find] has them. Its last_sync is when the newest of them was updated, or now
-// if there are none.
+// [Find] has them. Its last_sync is when the oldest of them was updated, so that
+// nobody takes any for younger than it is, or now if there are none.
 func Encode(entries []Entry, now time.Time) []byte {
 	f := file{Version: version, Servers: []fileServer{}}
 	for i, e := range entries {
-		if i == 0 || e.LastUpdated.After(now) {
+		if i == 0 || e.LastUpdated.Before(now) {
 			now = e.LastUpdated
 		}
 		if n := len(f.Servers); n == 0 || f.Servers[n-1].ServerID != e.Server {

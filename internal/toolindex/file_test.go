@@ -105,7 +105,7 @@ func TestEncodeWithoutTools(t *testing.T) {
 	}
 }
 
-// The servers stay in their order, and the time is that of the newest list.
+// The servers stay in their order, and the time is that of the oldest list.
 func TestEncodeSeveralServers(t *testing.T) {
 	a, b := server("a", 1), server("b", 2)
 	c := open(t, a, b)
@@ -114,7 +114,7 @@ func TestEncodeSeveralServers(t *testing.T) {
 		{Server: "a", Tools: tools(t, `{"name":"x"}`, `{"name":"y"}`).Tools, At: day},
 		{Server: "b", Tools: tools(t, `{"name":"x","description":"<&>"}`).Tools, At: day.AddDate(0, 0, -1)},
 	}, false)
-	const want = `{"version":"1.0.0","last_sync":"2026-01-07T10:00:00Z","servers":[` +
+	const want = `{"version":"1.0.0","last_sync":"2026-01-06T10:00:00Z","servers":[` +
 		`{"server_id":"b","tools":[{"tool_name":"x","description":"<&>","input_schema":{},"tags":[],"blocking":false,"cost_estimate":"medium"}]},` +
 		`{"server_id":"a","tools":[{"tool_name":"x","description":"","input_schema":{},"tags":[],"blocking":false,"cost_estimate":"medium"},` +
 		`{"tool_name":"y","description":"","input_schema":{},"tags":[],"blocking":false,"cost_estimate":"medium"}]}]}`

@@ -55,6 +55,7 @@ type Conn struct {
 	stop sync.Once
 
 	asides chan struct{} // a place for each answer of sendAside under way
+	direct bool          // the process was started without npx, which its definition names
 
 	began time.Time
 	heard atomic.Int64 // when the last message came, in nanoseconds since began

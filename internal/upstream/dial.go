@@ -96,6 +96,20 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	if opt.ToolsChanged == nil {
 		opt.ToolsChanged = func() {}
 	}
+	c, err := connect(ctx, opt, secrets)
+	if err != nil && c.retryWithNPX(ctx, err) {
+		opt.Server.DirectNode = false
+		c, err = connect(ctx, opt, secrets)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.link.watch()
+	return c, nil
+}
+
+// connect is one attempt of Dial's. On an error the connection is closed.
+func connect(ctx context.Context, opt Options, secrets []string) (*Conn, error) {
 	c := &Conn{
 		opt:     opt,
 		log:     opt.Log.With("server", opt.Server.Key),
@@ -118,9 +132,8 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	if err != nil {
 		err := c.handshakeFault(ctx, err)
 		c.Close(context.WithoutCancel(ctx))
-		return nil, err
+		return c, err
 	}
-	c.link.watch()
 	return c, nil
 }
 

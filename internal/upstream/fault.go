@@ -13,6 +13,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/sandbox"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -160,6 +161,9 @@ func unauthorized(err error) bool {
 // exited describes the end of a process.
 func (c *Conn) exited(p *proc.Process) *hub.Error {
 	stderr := c.secrets.Redact(p.Stderr())
+	if reason, ok := sandbox.Refused(stderr); ok && c.opt.Server.Sandbox != nil {
+		return hub.E(message.SandboxUnusable, nil, "detail", message.Quote(reason))
+	}
 	if strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
 		strings.Contains(stderr, "node: not found") || strings.Contains(stderr, "env: node:") {
 		return hub.E(message.NodeMissing, nil, "command", c.command(), "path", "the PATH of the process")
@@ -173,6 +177,12 @@ func (c *Conn) command() string { return message.Quote(c.secrets.Redact(c.opt.Se
 // startFault explains why the command could not be started.
 func (c *Conn) startFault(err error) *hub.Error {
 	err = c.hide(err)
+	if bad, ok := errors.AsType[*sandbox.UnavailableError](err); ok {
+		return hub.E(message.SandboxMissing, err, "detail", bad.Reason)
+	}
+	if bad, ok := errors.AsType[*sandbox.PolicyError](err); ok {
+		return hub.E(message.SandboxUnusable, err, "detail", message.Quote(c.secrets.Redact(bad.Error())))
+	}
 	missing, ok := errors.AsType[*proc.NotFoundError](err)
 	if !ok {
 		return hub.E(message.CommandUnusable, err, "command", c.command(), "detail", message.Quote(err.Error()))

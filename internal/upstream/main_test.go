@@ -14,12 +14,16 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/sandbox"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 func TestMain(m *testing.M) {
+	if handled, code := sandbox.Launch(os.Args[1:]); handled {
+		os.Exit(code)
+	}
 	// The race detector would keep every child for a second after its end.
 	_ = os.Setenv("GORACE", "atexit_sleep_ms=0")
 	rig.Main(m)

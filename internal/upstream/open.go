@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/transport"
 )
 
@@ -134,15 +133,14 @@ func (c *Conn) serve() {
 
 // spawn starts the server's process.
 func (c *Conn) spawn() error {
-	s := c.opt.Server
-	child, err := transport.StartStdio(proc.Spec{
-		Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
-		OnStderr: func(line string) { c.note(hub.LogStderr, line) },
-	}, transport.LinesOptions{Junk: c.junk})
+	child, err := transport.StartStdio(c.spec(), transport.LinesOptions{Junk: c.junk})
 	if err != nil {
 		return c.startFault(err)
 	}
 	p := child.Process()
+	for _, note := range p.Notes() {
+		c.note(hub.LogHub, note)
+	}
 	c.carry(&duplex{
 		stream: child,
 		close: func(ctx context.Context) {

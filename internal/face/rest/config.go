@@ -29,9 +29,9 @@ type (
 	importOutput struct{ Body api.ImportResult }
 )
 
-// configMiB is the limit of bodies that hold a whole file: as much as a file may
-// have, and what it takes to write it as a JSON string.
-const configMiB = 17
+// fileMiB is the limit of bodies that hold a whole file: as much as a
+// configuration may have, and what it takes to write it as a JSON string.
+const fileMiB = 17
 
 // config registers what is about the configuration file.
 func (d *Door) config() {
@@ -52,7 +52,7 @@ func (d *Door) config() {
 		summary: "Replace the configuration file and put it in force",
 		about: "A text that cannot be used changes nothing, and neither does one for a file that is broken: it has to be mended by hand. " +
 			"A value of `${unchanged}` stays what it is.",
-		admin: true, limit: configMiB, example: upload,
+		admin: true, limit: fileMiB, example: upload,
 		errors: []int{
 			http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired, http.StatusInternalServerError,
 		},
@@ -63,7 +63,7 @@ func (d *Door) config() {
 		id: "checkConfig", method: http.MethodPost, path: "/config/check", group: aboutConfig,
 		summary: "Say what is wrong with a text, or what it would change",
 		about:   "The same as a dry run of putting it. That a text is wrong is no error of the request.",
-		admin:   true, limit: configMiB, example: upload,
+		admin:   true, limit: fileMiB, example: upload,
 	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) {
 		return check(ctx, func() (control.Check, error) { return d.opt.Control.Check([]byte(in.Body.Text)) })
 	})
@@ -79,7 +79,7 @@ func (d *Door) config() {
 		id: "import", method: http.MethodPost, path: "/import", group: aboutConfig,
 		summary: "Take servers over from another program's file",
 		about:   "All that are taken over are, or none. Values that are secrets are sealed.",
-		admin:   true, limit: configMiB,
+		admin:   true, limit: fileMiB,
 		example: map[string]any{"name": "claude_desktop_config.json", "text": `{"mcpServers":{"time":{"command":"uvx","args":["mcp-server-time"]}}}`},
 		errors:  []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusInternalServerError},
 	}, d.take)

@@ -26,10 +26,6 @@ type (
 	}
 )
 
-// indexMiB is the limit of an index: as much as the hub's own may have, and what
-// it takes to write it as a JSON string.
-const indexMiB = 72
-
 // index registers what is about the tool index, and about what changed in it.
 func (d *Door) index() {
 	c := d.opt.Control
@@ -61,7 +57,7 @@ func (d *Door) index() {
 		id: "importIndex", method: http.MethodPost, path: "/index/import", group: aboutTools,
 		summary: "Take over the lists of a tool index of version 1.0.0",
 		about:   "For servers of which nothing else is known. As soon as a server says itself what it has, only that counts.",
-		admin:   true, limit: indexMiB,
+		admin:   true, limit: fileMiB,
 		example: map[string]any{"text": `{"version":"1.0.0","last_sync":"2026-01-07T10:00:00Z","servers":[]}`},
 	}, func(_ context.Context, in *indexUploadInput) (*indexImportOutput, error) {
 		done, err := c.ImportIndex([]byte(in.Body.Text), in.Body.Force)

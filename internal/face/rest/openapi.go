@@ -81,17 +81,17 @@ func refusals() map[int]string {
 		http.StatusForbidden:             "`admin_required`: the token is not an administrator's",
 		http.StatusNotFound:              "`server_unknown`, `tool_unknown`, `secret_unknown` or `lease_unknown`",
 		http.StatusRequestTimeout:        "`body_late`: the body did not arrive in time",
-		http.StatusConflict:              "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `config_broken` or `config_missing`",
+		http.StatusConflict:              "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `tool_changed`, `config_broken` or `config_missing`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",
 		http.StatusRequestEntityTooLarge: "`body_too_big`",
 		http.StatusUnsupportedMediaType:  "`content_type_refused`: only application/json is taken",
 		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, " +
-			"`import_key_unknown` or `secret_refused`",
+			"`import_key_unknown`, `index_invalid` or `secret_refused`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
 		http.StatusTooManyRequests:      "`tests_busy`: too many tests are under way",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
-		http.StatusServiceUnavailable:   "`server_down` with the reason, or `shutting_down`",
+		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, or `shutting_down`",
 		http.StatusGatewayTimeout:       "`timeout`: the server did not answer in time",
 	}
 }

@@ -115,20 +115,20 @@ func statusOf(e *hub.Error) int {
 	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown, message.LeaseUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
-		message.ServerDisabled, message.ServerStopped:
+		message.ServerDisabled, message.ServerStopped, message.ToolChanged:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
 	case message.ETagMissing:
 		return http.StatusPreconditionRequired
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid,
-		message.SecretRefused, message.ImportKeyUnknown:
+		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid:
 		return http.StatusUnprocessableEntity
 	case message.TestsBusy:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
-	case message.ServerDown, message.ShuttingDown:
+	case message.ServerDown, message.ServerBroken, message.ShuttingDown:
 		return http.StatusServiceUnavailable
 	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable:
 		return http.StatusInternalServerError
