@@ -80,7 +80,12 @@ func (a *App) keepServers(ctx context.Context) error {
 		a.log.Warn("what an earlier hub has left behind could not all be ended", "error", err)
 	}
 	for _, one := range swept {
-		a.log.Warn("ended what an earlier hub has left behind", "server", one.Key, "pid", one.PID)
+		switch {
+		case one.Err != nil:
+			a.log.Warn("what an earlier hub has left behind was not ended", "server", one.Key, "file", one.File, "error", one.Err)
+		case one.Processes > 0:
+			a.log.Warn("ended what an earlier hub has left behind", "server", one.Key, "pid", one.PID, "processes", one.Processes)
+		}
 	}
 	return a.fleet.Run(ctx)
 }

@@ -76,7 +76,8 @@ type Spec struct {
 
 	// Sandbox, when set, is what the tree may reach; what it starts in turn is
 	// bound by it too. Its Dir and Files are set from the others here. The child
-	// is started through this very program, as package sandbox describes.
+	// is started through this very program, as package sandbox describes; a limit
+	// of memory that is an rlimit has to leave it room, some 100 MiB.
 	Sandbox *sandbox.Policy
 
 	// OnStderr, when set, is given each line that the child writes to standard

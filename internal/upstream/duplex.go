@@ -65,7 +65,6 @@ func (d *duplex) read() {
 			d.conn.fail(d.ended(err))
 			return
 		}
-		d.conn.hear()
 		d.sort(line)
 	}
 }
@@ -92,6 +91,7 @@ func (d *duplex) one(line []byte) {
 		d.conn.junk(line)
 		return
 	}
+	d.conn.hear()
 	switch m.Kind {
 	case wire.Response, wire.Failure:
 		if box := d.take(m.ID.Of(line)); box != nil {

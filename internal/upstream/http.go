@@ -119,11 +119,11 @@ func (l *httpLink) resume(ctx context.Context, post *transport.Outbound, got tra
 
 // sort takes one message of the answer to the request id.
 func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
-	l.conn.hear()
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil {
 		return false, fmt.Errorf("read the answer: %w", err)
 	}
+	l.conn.hear()
 	if m.Kind == wire.Request || m.Kind == wire.Notification {
 		on(&m)
 		return true, nil
@@ -230,8 +230,10 @@ func (l *httpLink) subscribe(string) (transport.Stream, error) {
 }
 
 func (l *httpLink) news(raw []byte) bool {
-	l.conn.hear()
 	m, err := wire.Scan(raw, wire.Limits{})
+	if err == nil {
+		l.conn.hear()
+	}
 	if err != nil || m.Kind == wire.Response || m.Kind == wire.Failure {
 		l.stray.Add(1)
 		return err == nil && m.Kind != wire.Failure

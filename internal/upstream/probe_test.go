@@ -138,6 +138,33 @@ func TestProbeUnanswered(t *testing.T) {
 	}
 }
 
+// What is no message does not show that a server is there, however much it looks
+// like one.
+func TestProbeAnsweredWithGarbage(t *testing.T) {
+	c := scripted(t, func(p *peer) {
+		n, _ := p.next()
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":{}`, n.ID)
+		p.send(`{garbage}`)
+		p.next()
+	})
+	before := c.Heard()
+	unanswered(t, c, "", "ping")
+	if !c.Heard().Equal(before) {
+		t.Error("garbage on a stream counts as a message")
+	}
+	c, _ = pinged(t, `{}`, func(w http.ResponseWriter) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{garbage}`)
+	})
+	before = c.Heard()
+	if err := probe(t, c, ""); !hub.IsCode(err, message.ServerBadReply) {
+		t.Errorf("over HTTP the probe got %v", err)
+	}
+	if !c.Heard().Equal(before) {
+		t.Error("garbage over HTTP counts as a message")
+	}
+}
+
 // silence passes TCP connections on to a server until it is told not to: then
 // they stay open, new ones too, and nothing comes through any more, not even
 // that they end. So does a peer whose machine or network is gone.

@@ -131,7 +131,7 @@ func TestStatus(t *testing.T) {
 	h.change(http.MethodPost, "/servers/lab/start", "").into(http.StatusOK, nil)
 	var s api.Status
 	h.get("/status").into(http.StatusOK, &s)
-	if s.Version != "test" || s.PID == 0 || s.Listen != h.url || s.Servers != 4 || s.Ready != 1 || s.Tools == 0 || s.Config.Exists || s.Config.Path != h.path {
+	if s.Version != "test" || s.PID == 0 || s.Listen != h.url || s.Servers != 4 || s.Ready != 1 || s.Tools == 0 || len(s.Phases) != 1 || s.Config.Exists || s.Config.Path != h.path {
 		t.Errorf("the status is %+v", s)
 	}
 	var all api.ServerList

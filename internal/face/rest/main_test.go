@@ -35,6 +35,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/stats"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
@@ -108,6 +109,11 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: serve, ClientInfo: info, Bus: events, Log: log, Resolve: resolve,
 		Listed: h.catalog.Listed, Withhold: h.catalog.Withhold, OnDemand: true,
 	})
+	figures := stats.New(stats.Options{
+		Bus: events, Started: time.Now(), Servers: f.Status,
+		Tools:   func() (known, embedded int) { return len(h.catalog.Snapshot().Entries()), 0 },
+		Measure: func(map[string][]int) map[string]stats.Usage { return nil },
+	})
 	c := control.New(control.Options{
 		Source: src, Builtins: keys, Fleet: f, Catalog: h.catalog, Secrets: h.secrets, Log: log,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
@@ -117,9 +123,10 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: events, Log: log})
 	h.calls = pipeline.Calls()
 	h.door = New(Options{
-		Control: c, Call: pipeline, Catalog: h.catalog, Journal: j, Version: "test", Started: time.Now(),
+		Control: c, Call: pipeline, Catalog: h.catalog, Journal: j, Stats: figures, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
+		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
 	})
 	for _, one := range adjust {
 		one(h.door)
@@ -128,6 +135,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
 	all.Go(func() { _ = j.Run(ctx, events) })
+	all.Go(func() { _ = figures.Run(ctx) })
 	stop := h.serve(dir)
 	t.Cleanup(func() {
 		h.client.CloseIdleConnections()

@@ -13,7 +13,7 @@ import (
 // operations calls f with every operation, at a path that can be asked.
 func operations(d *Door, f func(path string, op *huma.Operation)) {
 	for path, item := range d.api.OpenAPI().Paths {
-		path = strings.NewReplacer("{key}", "calculator", "{name}", "x").Replace(path)
+		path = strings.NewReplacer("{key}", "calculator", "{name}", "x", "{holder}", "x").Replace(path)
 		for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
 			if op != nil {
 				f(path, op)
@@ -29,7 +29,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	open := map[string]bool{
 		"getStatus": true, "listServers": true, "getServer": true, "getServerEntry": true, "getServerLog": true, "listTools": true, "getTool": true,
 		"call": true, "listCalls": true, "getConfig": true, "getOpenAPI": true, "getConfigSchema": true,
-		"listLeases": true, "holdLease": true, "releaseLease": true,
+		"listLeases": true, "holdLease": true, "releaseLease": true, "getIndex": true, "exportIndex": true, "getDrift": true, "getStats": true,
 	}
 	operations(h.door, func(path string, op *huma.Operation) {
 		body := ""
@@ -132,7 +132,7 @@ func TestNoSecretInAnyAnswer(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/status", "/servers", "/servers/a", "/servers/b", "/servers/c", "/servers/d", "/servers/a/entry", "/servers/b/entry", "/servers/c/entry",
-		"/servers/d/entry", "/servers/a/log", "/tools", "/calls", "/config", "/openapi.json", "/config/schema",
+		"/servers/d/entry", "/servers/a/log", "/servers/a/drift", "/tools", "/index", "/index/export", "/leases", "/stats", "/calls", "/config", "/openapi.json", "/config/schema",
 	} {
 		if a := quiet(h.get(path)); a.status != http.StatusOK {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
@@ -153,6 +153,10 @@ func TestNoSecretInAnyAnswer(t *testing.T) {
 		h.call(`{"tool":"a__b","arguments":{"k":"PLANTED"}}`),
 		h.call(`{"tool":["PLANTED"]}`),
 		h.call(`{"tool":"x","logLevel":"PLANTED"}`),
+		h.change(http.MethodPost, "/index/import", `{"text":"PLANTED"}`),
+		h.change(http.MethodPost, "/index/import", `{"text":"{\"version\":\"PLANTED\",\"servers\":[{\"PLANTED\":1}]}"}`),
+		h.change(http.MethodPost, "/servers/a/accept", `{"tools":"PLANTED"}`),
+		h.change(http.MethodPut, "/leases/x", `{"tools":["a"],"ttl":"PLANTED"}`),
 		h.get("/calls?limit=PLANTED"),
 		h.change(http.MethodPut, "/config?dryRun=PLANTED", `{"text":"{}"}`),
 	} {

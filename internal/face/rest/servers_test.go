@@ -77,14 +77,15 @@ func TestServerThatDoesNotStart(t *testing.T) {
 		"crash":{"command":`+quote(rig.FaultServer(t))+`,"args":["-fault","crashstart"],"autoRestart":false,"env":{"GORACE":"atexit_sleep_ms=0"}}
 	}}`)
 	for _, test := range []struct {
-		key  string
-		code message.Code
-	}{{"gone", message.CommandNotFound}, {"unset", message.PlaceholderUnresolved}, {"crash", message.ServerExited}} {
+		key   string
+		code  message.Code
+		state string
+	}{{"gone", message.CommandNotFound, "failed"}, {"unset", message.PlaceholderUnresolved, "failed"}, {"crash", message.ServerNotRestarted, "crashed"}} {
 		for _, action := range []string{"start", "restart"} {
 			p := h.change(http.MethodPost, "/servers/"+test.key+"/"+action, "").refused(http.StatusBadGateway, test.code)
 			var v api.Server
 			h.get("/servers/"+test.key).into(http.StatusOK, &v)
-			if v.State != "failed" || v.Code != p.Code || v.Reason != p.Title || v.Remedy != p.Remedy {
+			if v.State != test.state || v.Code != p.Code || v.Reason != p.Title || v.Remedy != p.Remedy {
 				t.Errorf("the server is %+v, the problem %+v", v, p)
 			}
 		}
