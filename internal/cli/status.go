@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -36,6 +37,7 @@ func (status) Run(ctx context.Context, s *session) error {
 	p.line("%s", p.paint(green, "● ")+p.paint(bold, "Toolcrib "+clean(v.Version)))
 	p.fields(
 		say("Running for", "已运行"), ago(v.Started),
+		say("Start took", "启动耗时"), startOf(v.Phases),
 		say("Process", "进程"), strconv.Itoa(v.PID),
 		say("Listens at", "监听"), listen,
 		say("Data", "数据目录"), v.DataDir,
@@ -46,6 +48,26 @@ func (status) Run(ctx context.Context, s *session) error {
 	)
 	s.configProblems(v.Config)
 	return nil
+}
+
+// startOf is how long the start took, and what in it took its time.
+func startOf(phases []api.Phase) string {
+	var all float64
+	var slow []string
+	for _, p := range phases {
+		all += p.Duration
+		if p.Duration >= 1 {
+			slow = append(slow, fmt.Sprintf("%s %.0f", clean(p.Name), p.Duration))
+		}
+	}
+	if len(phases) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("%.0f ms", all)
+	if len(slow) > 0 {
+		text += " (" + strings.Join(slow, ", ") + ")"
+	}
+	return text
 }
 
 // configProblems tells why the configuration file is not in force.

@@ -125,6 +125,8 @@ func TestCounter(t *testing.T) {
 		{"nor one without Node.js", hub.KindStdio, 0, []end{{0, 0, message.NodeMissing, nil, never, never}}},
 		{"nor one without uv", hub.KindStdio, 0, []end{{0, 0, message.UvMissing, nil, never, never}}},
 		{"nor one whose placeholders cannot be filled in", hub.KindStdio, 0, []end{{0, 0, message.PlaceholderUnresolved, nil, never, never}}},
+		{"nor one whose sandbox this system does not have", hub.KindStdio, 0, []end{{0, 0, message.SandboxMissing, nil, never, never}}},
+		{"nor one whose sandbox cannot be made", hub.KindStdio, 0, []end{{0, 0, message.SandboxUnusable, nil, never, never}}},
 		{"a WebSocket is tried like any remote server", hub.KindWebSocket, 0, []end{
 			{0, 0, away, nil, 2 * s, 2 * s},
 			{2 * s, 0, away, nil, 4 * s, 4 * s},

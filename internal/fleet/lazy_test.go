@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -201,6 +202,47 @@ func TestWhenItRunsChanges(t *testing.T) {
 			t.Errorf("%d connections", n)
 		}
 	})
+}
+
+// A new definition that comes while the server is being ended for want of use
+// says what comes after that, as it would of one that is idle.
+func TestWhenItRunsChangesAtItsEnd(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*hub.Server)
+		then   hub.State
+	}{
+		"to run with the hub":  {func(s *hub.Server) { s.AutoStart = true }, hub.StateReady},
+		"another name":         {func(s *hub.Server) { s.Name = "other" }, hub.StateIdle},
+		"reached otherwise":    {func(s *hub.Server) { s.Dir = "/" }, hub.StateIdle},
+		"both":                 {func(s *hub.Server) { s.AutoStart, s.Dir = true, "/" }, hub.StateReady},
+		"not to be used again": {func(s *hub.Server) { s.Enabled = false }, hub.StateDisabled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHost()
+				h.serve = func(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
+					err := h.talk(ctx, key, r, w)
+					time.Sleep(2 * time.Second) // it takes its time to end
+					return err
+				}
+				s := waiting()
+				f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial, Known: familiar})
+				if _, err := connect(t.Context(), f, "s"); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(s.IdleStop + time.Second)
+				is(t, f, hub.StateStopping, "")
+				tt.change(&s)
+				f.Apply([]hub.Server{s})
+				time.Sleep(5 * time.Second)
+				code := message.Code("")
+				if tt.then == hub.StateDisabled {
+					code = message.ServerDisabled
+				}
+				is(t, f, tt.then, code)
+			})
+		})
+	}
 }
 
 // A connection is never ended for want of use under a call that has just got it.
