@@ -121,6 +121,7 @@ func startAndCall(ctx context.Context, entry hubServer) (took time.Duration, err
 // What the health checks are measured by: so often, for so long.
 const (
 	checkedServers = 500
+	checkedTools   = 2 // the fewest that the upstream has
 	checkInterval  = 2 * time.Second
 	usualInterval  = 30 * time.Second
 	checkedFor     = 10 * time.Second
@@ -128,7 +129,7 @@ const (
 
 // healthChecks measures what watching many servers takes: more often than usual, so that it can be seen.
 func healthChecks(ctx context.Context, t *trial) error {
-	up, err := t.lab.startUpstream(ctx, 1)
+	up, err := t.lab.startUpstream(ctx, checkedTools)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func healthChecks(ctx context.Context, t *trial) error {
 			entry.HealthCheck = interval
 			config.Servers[name] = entry
 		}
-		h, err := t.lab.startHub(ctx, subject, config, checkedServers)
+		h, err := t.lab.startHub(ctx, subject, config, checkedServers*checkedTools)
 		if err != nil {
 			return err
 		}
