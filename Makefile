@@ -14,7 +14,7 @@ export GOFLAGS := -buildvcs=false
 export GOLANGCI_LINT_CACHE := $(CACHE)/golangci-lint
 
 .DEFAULT_GOAL := help
-.PHONY: help run build release test setup check cross lint fmt fuzz bench clean
+.PHONY: help run build release test setup check cross lint fmt fuzz soak bench clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ fmt: setup ## format all Go files
 
 fuzz: ## run each fuzz target for 30 s (FUZZTIME=...)
 	@test/setup/fuzz.sh "$${FUZZTIME:-30s}"
+
+soak: setup ## ten times as many starts, kills and changes under calls as in the check (SOAK_SEED=... repeats a run)
+	SOAK=1 $(GO) test -count=1 -timeout 90m -v ./test/soak
 
 bench: build ## measure against the goals, with what ARGS says ("make bench ARGS='-quick -only a'")
 	$(GO) run ./test/bench $(ARGS)

@@ -72,11 +72,14 @@ type ToolDrift struct {
 	Tool   string `json:"tool" doc:"The server's own name"`
 	Change string `json:"change" enum:"added,changed,removed"`
 	Diff   string `json:"diff" doc:"Lines of the description and schema, those that went with - and those that came with +"`
+	Digest string `json:"digest" doc:"Of what there is to accept; another one as soon as the server describes the tool otherwise"`
 }
 
-// Accept says which changes of a pinned server are accepted.
+// Accept says which changes of a pinned server are accepted: by name, or as they
+// were seen.
 type Accept struct {
-	Tools []string `json:"tools,omitempty" doc:"The server's own names; all if empty"`
+	Tools   []string          `json:"tools,omitempty" doc:"The server's own names, as they are described now; all if empty"`
+	Digests map[string]string `json:"digests,omitempty" doc:"In place of tools: by name, the digests that were told with their diffs. If one is another by now, nothing is accepted"`
 }
 
 // Stats is what was measured. The names of its members are those of Lumi's

@@ -36,8 +36,16 @@ func (c *Client) Drift(ctx context.Context, key string) (api.Drift, error) {
 	return get[api.Drift](ctx, c, serverPath(key)+"/drift", nil)
 }
 
-// Accept accepts tools of a pinned server as they are described now, or all
-// that changed if none is named. What is left to be accepted is returned.
-func (c *Client) Accept(ctx context.Context, key string, tools []string) (api.Drift, error) {
-	return change[api.Drift](ctx, c, request{method: http.MethodPost, path: serverPath(key) + "/accept", body: api.Accept{Tools: tools}})
+// Accept accepts tools of a pinned server that Drift told of, as they were
+// then: if one is described otherwise by now, none is accepted. Nil accepts all,
+// whatever the server says now. What is left to be accepted is returned.
+func (c *Client) Accept(ctx context.Context, key string, seen []api.ToolDrift) (api.Drift, error) {
+	var body api.Accept
+	for _, t := range seen {
+		if body.Digests == nil {
+			body.Digests = make(map[string]string)
+		}
+		body.Digests[t.Tool] = t.Digest
+	}
+	return change[api.Drift](ctx, c, request{method: http.MethodPost, path: serverPath(key) + "/accept", body: body})
 }

@@ -139,7 +139,15 @@ func (c *Catalog) putAside(cause error) {
 // What was accepted of a pinned server is forgotten when it is among them and
 // not pinned any more. It outlives the server's absence: a configuration that
 // cannot be read must not be a way to have everything accepted anew.
-func (c *Catalog) SetServers(servers []hub.Server) {
+func (c *Catalog) SetServers(servers []hub.Server) { c.setServers(servers, false) }
+
+// SetServersMeanwhile is [Catalog.SetServers] for as long as nobody can say which
+// servers there are besides: the lists of others are not shown, but stay in the
+// index, and count again for SetServers.
+func (c *Catalog) SetServersMeanwhile(servers []hub.Server) { c.setServers(servers, true) }
+
+// setServers is SetServers, with the lists of others kept or not.
+func (c *Catalog) setServers(servers []hub.Server, keep bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	old := make(map[string]*part, len(c.parts))
@@ -168,7 +176,9 @@ func (c *Catalog) SetServers(servers []hub.Server) {
 			cmp.Compare(a.server.Order, b.server.Order))
 	})
 	c.parts = parts
-	clear(c.waiting)
+	if !keep {
+		clear(c.waiting)
+	}
 	c.publish()
 	for _, p := range parts {
 		c.drifted(old[p.server.Key], p)

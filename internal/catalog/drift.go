@@ -31,6 +31,9 @@ type ToolDrift struct {
 	// for each line of its strings and each member of its objects, in an order
 	// of its own. Characters that cannot be seen are shown as escapes.
 	Diff string
+	// Digest stands for what there is to accept; see [Catalog.AcceptSeen]. It is
+	// another one as soon as the server describes the tool otherwise.
+	Digest string
 }
 
 // Drift is what a pinned server says otherwise than it was accepted, of the
@@ -47,7 +50,7 @@ func (c *Catalog) Drift(server string) []ToolDrift {
 	c.mu.Unlock()
 	var all []ToolDrift
 	for _, d := range p.differences() {
-		one := ToolDrift{Tool: d.name, Change: ToolChanged}
+		one := ToolDrift{Tool: d.name, Change: ToolChanged, Digest: d.digest()}
 		var was, now []byte
 		if d.was != nil {
 			was = readable(d.was)

@@ -2,6 +2,8 @@ package catalog
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -120,7 +122,23 @@ func (c *Catalog) drifted(old, now *part) {
 // if what was accepted could not be saved: it then holds until the end of this
 // program.
 func (c *Catalog) Accept(server string, tools ...string) error {
-	if err := c.accept(server, tools); err != nil || c.opt.PinsPath == "" {
+	return c.acceptSaved(server, nil, tools)
+}
+
+// AcceptSeen is [Catalog.Accept] for tools as somebody has seen them: by name,
+// the digests that [Catalog.Drift] told. If there is another digest for one of
+// them by now, or nothing to accept, the error is [message.DriftStale] and
+// nothing is accepted.
+func (c *Catalog) AcceptSeen(server string, digests map[string]string) error {
+	if len(digests) == 0 {
+		return nil
+	}
+	return c.acceptSaved(server, digests, slices.Sorted(maps.Keys(digests)))
+}
+
+// acceptSaved accepts tools, and has that saved before it returns.
+func (c *Catalog) acceptSaved(server string, seen map[string]string, tools []string) error {
+	if err := c.accept(server, seen, tools); err != nil || c.opt.PinsPath == "" {
 		return err
 	}
 	if err := c.savePins(); err != nil {
@@ -133,7 +151,7 @@ func (c *Catalog) Accept(server string, tools ...string) error {
 	return nil
 }
 
-func (c *Catalog) accept(server string, tools []string) error {
+func (c *Catalog) accept(server string, seen map[string]string, tools []string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.find(server)
@@ -142,7 +160,12 @@ func (c *Catalog) accept(server string, tools []string) error {
 	}
 	all := c.parts[i].differences()
 	for _, name := range tools {
-		if !slices.ContainsFunc(all, func(d difference) bool { return d.name == name }) {
+		digest, looked := seen[name]
+		at := slices.IndexFunc(all, func(d difference) bool { return d.name == name })
+		switch {
+		case looked && (at < 0 || all[at].digest() != digest):
+			return hub.E(message.DriftStale, nil, "server", message.Quote(server), "tool", message.Quote(name))
+		case at < 0:
 			return hub.E(message.ToolUnknown, nil, "tool", message.Quote(name))
 		}
 	}
@@ -186,6 +209,17 @@ type difference struct {
 	name string
 	was  []byte    // nil if it is new
 	now  *hub.Tool // nil if it is gone
+}
+
+// digest stands for what there is to accept. Like what is accepted it does not
+// depend on the layout.
+func (d difference) digest() string {
+	var text []byte // none stands for a tool that is gone
+	if d.now != nil {
+		text = canonical(d.now.Raw)
+	}
+	sum := sha256.Sum256(text)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // differences are those of the tools that the rules offer, in the server's

@@ -2,8 +2,11 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 // wake has what changed saved.
@@ -68,10 +71,22 @@ func (c *Catalog) report(s *saver) {
 	s.failing = err != nil
 }
 
+// absent are the lists that wait for their servers, as parts. The caller holds
+// the lock.
+func (c *Catalog) absent() []*part {
+	var all []*part
+	for _, key := range slices.Sorted(maps.Keys(c.waiting)) {
+		if c.find(key) < 0 {
+			all = append(all, &part{server: hub.Server{Key: key}, identity: c.waiting[key].identity, offering: c.waiting[key].offering})
+		}
+	}
+	return all
+}
+
 // saveIndex writes the index if it differs from the parts.
 func (c *Catalog) saveIndex() error {
 	c.mu.Lock()
-	parts, version := slices.Clone(c.parts), c.version
+	parts, version := slices.Concat(c.parts, c.absent()), c.version
 	saved := c.stored == version
 	c.mu.Unlock()
 	if saved {

@@ -2,9 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 type serverDrift struct {
@@ -63,27 +67,71 @@ func (s *session) drift(t api.ToolDrift) {
 type serverAccept struct {
 	Key   string   `arg:"" help:"Key of the server." complete:"server"`
 	Tools []string `arg:"" optional:"" name:"tool" help:"The server's own names of the tools; all that changed if not given."`
+	Yes   bool     `short:"y" help:"Do not ask."`
 }
 
-// Run accepts tools of a pinned server as they are described now.
+// Run shows what changed and accepts just that: what the server changes in the
+// meantime is refused. On a terminal it asks before.
 func (c *serverAccept) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
-		before, err := h.Drift(ctx, c.Key)
+		drift, err := h.Drift(ctx, c.Key)
 		if err != nil {
 			return err
 		}
-		left, err := h.Accept(ctx, c.Key, c.Tools)
+		seen, err := c.chosen(drift.Tools)
 		if err != nil {
 			return err
+		}
+		if yes, err := c.agreed(ctx, s, seen); !yes || err != nil {
+			return err
+		}
+		left := drift
+		if len(seen) > 0 {
+			if left, err = h.Accept(ctx, c.Key, seen); err != nil {
+				return err
+			}
 		}
 		if s.JSON {
 			return s.out.json(left)
 		}
 		say := s.out.say
-		s.out.line(say("Accepted: %d. Left: %d.", "已接受：%d 项，剩余：%d 项。"), len(before.Tools)-len(left.Tools), len(left.Tools))
+		s.out.line(say("Accepted: %d. Left: %d.", "已接受：%d 项，剩余：%d 项。"), len(seen), len(left.Tools))
 		for _, t := range left.Tools {
 			s.out.line("  %s", oneLine(t.Tool))
 		}
 		return nil
 	})
+}
+
+// chosen are those of the changes that are to be accepted.
+func (c *serverAccept) chosen(all []api.ToolDrift) ([]api.ToolDrift, error) {
+	if len(c.Tools) == 0 {
+		return all, nil
+	}
+	var chosen []api.ToolDrift
+	for _, name := range c.Tools {
+		i := slices.IndexFunc(all, func(t api.ToolDrift) bool { return t.Tool == name })
+		if i < 0 {
+			return nil, hub.E(message.ToolUnknown, nil, "tool", message.Quote(name))
+		}
+		if !slices.ContainsFunc(chosen, func(t api.ToolDrift) bool { return t.Tool == name }) {
+			chosen = append(chosen, all[i])
+		}
+	}
+	return chosen, nil
+}
+
+// agreed shows the changes, and reports whether they are to be accepted.
+func (c *serverAccept) agreed(ctx context.Context, s *session, seen []api.ToolDrift) (bool, error) {
+	if s.JSON {
+		return true, nil
+	}
+	for _, t := range seen {
+		s.drift(t)
+	}
+	if c.Yes || len(seen) == 0 || !s.env.Terminal {
+		return true, nil
+	}
+	question := fmt.Sprintf(s.out.say("Accept that (%d)?", "接受以上更改（%d 项）？"), len(seen))
+	return newPrompt(s.env.Stdin, s.env.Stdout).confirm(ctx, question)
 }

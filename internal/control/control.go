@@ -64,7 +64,11 @@ func New(opt Options) *Control {
 	c := &Control{opt: opt, source: *opt.Source, tags: make([]byte, sha256.Size), tests: make(chan struct{}, maxTests)}
 	c.leases = leases{held: make(map[string]*tenancy), due: make(chan struct{}, 1)}
 	_, _ = rand.Read(c.tags) // which never fails
-	c.list(c.source.Config)
+	if c.source.Fault == nil {
+		c.list(c.source.Config)
+	} else {
+		c.opt.Catalog.SetServersMeanwhile(c.source.Config.Servers)
+	}
 	return c
 }
 

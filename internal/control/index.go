@@ -63,3 +63,12 @@ func (c *Control) Accept(key string, tools []string) error {
 	}
 	return c.opt.Catalog.Accept(key, tools...)
 }
+
+// AcceptSeen accepts tools of a pinned server by the digests that Drift told; see
+// [catalog.Catalog.AcceptSeen].
+func (c *Control) AcceptSeen(key string, digests map[string]string) error {
+	if _, ok := find(c.Source().Config, key); !ok {
+		return unknown(key)
+	}
+	return c.opt.Catalog.AcceptSeen(key, digests)
+}

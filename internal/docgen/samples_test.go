@@ -13,6 +13,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/toolindex"
 )
 
 // documents are the documents for people, by their paths from the root.
@@ -38,7 +39,7 @@ func documents(t *testing.T) []string {
 // fence is a block of code in a document.
 var fence = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
 
-// TestSamples parses every sample of a configuration file.
+// TestSamples parses every sample of a configuration file and of a tool index.
 func TestSamples(t *testing.T) {
 	builtins := []string{"calculator", "datetime", "device"}
 	count := 0
@@ -51,6 +52,12 @@ func TestSamples(t *testing.T) {
 			standard, err := hujson.Standardize(bytes.Clone(text))
 			if err != nil {
 				t.Errorf("%s: not JSON: %v\n%s", name, err, text)
+				continue
+			}
+			if bytes.Contains(standard, []byte(`"server_id"`)) {
+				if _, err := toolindex.Decode(standard); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, text)
+				}
 				continue
 			}
 			if !regexp.MustCompile(`"(mcpServers|servers|mcp_servers)"`).Match(standard) {

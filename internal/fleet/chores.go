@@ -119,16 +119,18 @@ func (l *life) unused(def *hub.Server) time.Duration {
 
 // renew asks for the tools of a server that would not tell that they changed.
 func (l *life) renew(def *hub.Server) time.Duration {
-	if def.ListTTL <= 0 || l.members[0].conn.Announces() {
+	if def.ListTTL <= 0 || l.listing || l.members[0].conn.Announces() {
 		return longest
 	}
 	if left := time.Until(l.listed.Add(def.ListTTL)); left > 0 {
 		return left
 	}
-	if err := l.list(l.members[0].conn); err != nil && l.ctx.Err() == nil {
-		l.log.Warn("the tools could not be listed again", "error", err)
-	}
-	return def.ListTTL
+	l.relist(func(err error) {
+		if err != nil && l.ctx.Err() == nil {
+			l.log.Warn("the tools could not be listed again", "error", err)
+		}
+	})
+	return longest
 }
 
 // drain is how long calls under way have before the connection of a definition

@@ -28,12 +28,12 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 	defer down()
 	l.up, l.members, l.ended, l.grown = up, nil, make(chan *instance), make(chan growth)
 	l.growing, l.wanted, l.soonest = false, false, time.Time{}
+	l.listing, l.relisted = false, make(chan struct{})
 	defer l.leave()
 	take(l.more)
 	l.admit(first, l.greet(first))
 	// A server that announces a change with every list would keep both sides
 	// busy for ever.
-	stale := l.stale
 	var quiet <-chan time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -41,6 +41,13 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 		def, tuned := l.settings()
 		if l.ctx.Err() == nil {
 			timer.Reset(l.chores(&def))
+		}
+		stale, asks := l.stale, l.asks
+		if l.listing { // one list after the other
+			stale, asks = nil, nil
+		}
+		if quiet != nil {
+			stale = nil
 		}
 		select {
 		case <-l.ctx.Done():
@@ -61,20 +68,40 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 		case <-tuned:
 		case <-timer.C:
 		case <-quiet:
-			stale, quiet = l.stale, nil
-		case done := <-l.asks:
-			if err := l.list(l.members[0].conn); l.ctx.Err() == nil {
-				done <- err
-			}
-			close(done) // without an answer if the life has ended
+			quiet = nil
+		case <-l.relisted:
+			l.listing = false
+		case done := <-asks:
+			l.relist(func(err error) {
+				if l.ctx.Err() == nil {
+					done <- err
+				}
+				close(done) // without an answer if the life has ended
+			})
 		case <-stale:
-			stale, quiet = nil, time.After(listSpacing)
-			// The old list stands until the new one is here.
-			if err := l.list(l.members[0].conn); err != nil && l.ctx.Err() == nil {
-				l.log.Warn("the changed tools could not be listed", "error", err)
-			}
+			quiet = time.After(listSpacing)
+			l.relist(func(err error) {
+				if err != nil && l.ctx.Err() == nil {
+					l.log.Warn("the changed tools could not be listed", "error", err)
+				}
+			})
 		}
 	}
+}
+
+// relist asks for the tools of a server that is connected, and tells then how
+// it went. A server may be slow to list while it works, so that nothing waits for
+// it. The old list stands until the new one is here.
+func (l *life) relist(then func(err error)) {
+	l.listing, l.listed = true, time.Now()
+	conn, up, relisted := l.members[0].conn, l.up, l.relisted
+	l.closing.Go(func() {
+		then(l.list(conn))
+		select {
+		case relisted <- struct{}{}:
+		case <-up.Done():
+		}
+	})
 }
 
 // leave has nobody get a connection any more, and ends those that are left.

@@ -30,7 +30,10 @@ type life struct {
 	growing bool      // one more is being connected
 	wanted  bool      // the calls want one more
 	soonest time.Time // that one more may be connected
-	listed  time.Time // when the tools were asked for last
+
+	listed   time.Time     // when the tools were asked for last
+	listing  bool          // they are being asked for
+	relisted chan struct{} // and are not any more
 }
 
 // run is the server's goroutine: one life after the other, until the server is
@@ -245,6 +248,7 @@ func (l *life) attempt() (conn *upstream.Conn, err error) {
 	if err != nil {
 		return nil, err
 	}
+	l.listed = time.Now()
 	if err := l.list(conn); err != nil {
 		conn.Close(context.WithoutCancel(l.ctx))
 		return nil, err
@@ -316,7 +320,6 @@ func (l *life) list(conn *upstream.Conn) error {
 		return ended
 	}
 	tools, err := conn.Tools(ctx)
-	l.listed = time.Now()
 	if err != nil {
 		return err
 	}

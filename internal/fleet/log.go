@@ -9,10 +9,11 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
-// What is kept of a server's log.
+// What is kept of a server's log, and what a status has of its standard error.
 const (
 	keptLines = 500
 	keptBytes = 64 << 10
+	toldBytes = 4 << 10
 )
 
 // book is the log of one server: its last lines, the oldest of which give way
@@ -69,17 +70,30 @@ func (b *book) mark() {
 }
 
 // said is what the server's process has written since the last attempt began:
-// to standard error, as far as it is kept, and how many lines of junk.
+// the last lines on standard error, and how many lines of junk. It is asked for
+// often, of hundreds of servers, so that it does not have all that is kept.
 func (b *book) said() (stderr string, junk int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var text strings.Builder
-	for i := range b.lines {
-		if l := &b.lines[i]; l.Seq > b.first && l.Source == hub.LogStderr {
-			text.WriteString(l.Text + "\n")
+	var last []string
+	size := 0
+	for _, l := range slices.Backward(b.lines) {
+		if l.Seq <= b.first {
+			break
 		}
+		if l.Source != hub.LogStderr {
+			continue
+		}
+		if size += len(l.Text) + 1; size > toldBytes && len(last) > 0 {
+			break
+		}
+		last = append(last, l.Text)
 	}
-	return text.String(), b.junk
+	if len(last) == 0 {
+		return "", b.junk
+	}
+	slices.Reverse(last)
+	return strings.Join(last, "\n") + "\n", b.junk
 }
 
 // after returns the lines after the one with the number, oldest first, and a

@@ -179,7 +179,11 @@ func (s *server) become(state hub.State, event string, reason *hub.Error, retry 
 	if !listed(s.state, state, event) {
 		s.log.Error("a change of state that the table does not have", "from", s.state, "to", state, "event", event)
 	}
-	s.state, s.event, s.since, s.reason, s.retry = state, event, time.Now(), reason, retry
+	now := time.Now()
+	if state != s.state { // else it is in it since before
+		s.since = now
+	}
+	s.state, s.event, s.reason, s.retry = state, event, reason, retry
 	s.notify()
 	withhold := state == hub.StateStopped && reason != nil
 	if tell := s.fleet.opt.Withhold; tell != nil && withhold != s.withheld {
@@ -187,7 +191,7 @@ func (s *server) become(state hub.State, event string, reason *hub.Error, retry 
 	}
 	s.withheld = withhold
 	if state != hub.StateStarting { // which is noted when it is so
-		s.book.add(s.says())
+		s.book.add(s.says(now))
 	}
 	s.tellAll()
 }
@@ -201,16 +205,16 @@ func (s *server) notify() {
 	s.changed = make(chan struct{})
 }
 
-// says is the line about the present state in the server's log. The caller
-// holds mu.
-func (s *server) says() string {
+// says is the line in the server's log about the state that it has come into
+// now. The caller holds mu.
+func (s *server) says(now time.Time) string {
 	because := ""
 	if s.reason != nil {
 		because = ": " + s.reason.Text(message.English).String()
 	}
 	after := ""
 	if !s.retry.IsZero() {
-		after = fmt.Sprintf(" Tried again in %v.", s.retry.Sub(s.since).Round(time.Millisecond))
+		after = fmt.Sprintf(" Tried again in %v.", s.retry.Sub(now).Round(time.Millisecond))
 	}
 	switch {
 	case s.state == hub.StateReady:

@@ -9,6 +9,7 @@ const (
 	SandboxMissing     Code = "sandbox_unavailable"
 	SandboxUnusable    Code = "sandbox_unusable"
 	ToolChanged        Code = "tool_changed"
+	DriftStale         Code = "drift_stale"
 	LeaseUnknown       Code = "lease_unknown"
 	IndexInvalid       Code = "index_invalid"
 )
@@ -27,8 +28,8 @@ var lifeTexts = texts{
 		Text{"服务器已结束，不会自动再启动：{reason}", "请运行：toolcrib server start {server}"},
 	},
 	ServerBroken: {
-		Text{`The last {count} calls of the server "{server}" failed; none is sent to it before {until}.`, "Try again later, or see what is wrong: toolcrib server logs {server}"},
-		Text{"服务器“{server}”最近 {count} 次调用都失败了；{until} 之前不再发送调用。", "请稍后再试，或查看原因：toolcrib server logs {server}"},
+		Text{`The last {count} calls of the server "{server}" failed; none is sent to it before {until}.`, "Try again later, or see what is wrong: toolcrib server log {server}"},
+		Text{"服务器“{server}”最近 {count} 次调用都失败了；{until} 之前不再发送调用。", "请稍后再试，或查看原因：toolcrib server log {server}"},
 	},
 	SandboxMissing: {
 		Text{"The server is to run in a sandbox, which this system cannot give: {detail}.", "Run Toolcrib on Linux 6.7 or newer with Landlock, or take \"sandbox\" out of the server's entry."},
@@ -41,6 +42,10 @@ var lifeTexts = texts{
 	ToolChanged: {
 		Text{`The tool {tool} of the pinned server "{server}" is not described as it was accepted.`, "See what changed: toolcrib server drift {server}; accept it with: toolcrib server accept {server}"},
 		Text{"已锁定的服务器“{server}”改变了工具 {tool} 的描述，与已接受的不同。", "查看变化：toolcrib server drift {server}；接受：toolcrib server accept {server}"},
+	},
+	DriftStale: {
+		Text{`The tool {tool} of the server "{server}" is not as it was shown any more; nothing was accepted.`, "See what changed: toolcrib server drift {server}"},
+		Text{"服务器“{server}”的工具 {tool} 已与显示时不同，未接受任何更改。", "请重新查看变化：toolcrib server drift {server}"},
 	},
 	LeaseUnknown: {
 		Text{"Nobody called {holder} holds a lease.", "See who does: toolcrib lease list"},

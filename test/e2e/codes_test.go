@@ -36,6 +36,8 @@ func proofs() map[codes.Code]string {
 		codes.ShuttingDown:    "internal/face/mcp.TestStop",
 		codes.TooManySessions: "internal/gateway.TestTooManySessions",
 		codes.ServerStopped:   "test/e2e.TestServerReasons",
+		codes.ServerBroken:    "test/faults.TestBreaker",
+		codes.ToolChanged:     "test/e2e.TestPinned",
 
 		// About a server.
 		codes.ServerDisabled:     "test/e2e.TestServerReasons",
@@ -61,6 +63,11 @@ func proofs() map[codes.Code]string {
 		codes.ServerCertificate:  "internal/upstream.TestRemoteFaults",
 		codes.ServerEndpoint:     "internal/upstream.TestRemoteFaults",
 		codes.ServerFallback:     "internal/upstream.TestFallbackFaults",
+		codes.ServerUnhealthy:    "internal/fleet.TestProbes",
+		codes.ServerReconnects:   "test/e2e.TestReady",
+		codes.ServerNotRestarted: "test/e2e.TestReady",
+		codes.SandboxMissing:     "test/e2e.TestNoSandbox",
+		codes.SandboxUnusable:    "internal/upstream.TestSandboxThatCannotBe",
 
 		// About a request.
 		codes.MessageMalformed:   "test/e2e.TestJSONTricks",
@@ -128,6 +135,9 @@ func proofs() map[codes.Code]string {
 		codes.BodyLate:      "internal/face/rest.TestSlowBodiesAndLongCalls",
 		codes.PathUnknown:   "test/e2e.TestDoorReasons",
 		codes.TestsBusy:     "internal/control.TestProbesAtOnce",
+		codes.DriftStale:    "internal/face/rest.TestAcceptSeen",
+		codes.LeaseUnknown:  "test/e2e.TestCommandReasons",
+		codes.IndexInvalid:  "test/e2e.TestCommandReasons",
 
 		// About the command line.
 		codes.HubUnreachable:    "test/e2e.TestCommandReasons",
@@ -273,6 +283,8 @@ func TestCommandReasons(t *testing.T) {
 		{codes.ServerUnknown, 1, "server show none"},
 		{codes.ServerBuiltin, 1, "server remove calculator"},
 		{codes.ToolUnknown, 1, "call none"},
+		{codes.LeaseUnknown, 1, "lease release nobody --data-dir " + busy.DataDir},
+		{codes.IndexInvalid, 1, "index import " + file},
 		{codes.CallTimeout, 1, "call fault__sleep ms=60000 --timeout 2s --config " + slow},
 		{codes.ConfigUnreadable, 1, "config check " + nowhere},
 		{codes.CAUnusable, 1, "serve --listen none --ca-cert " + nowhere},

@@ -177,7 +177,7 @@ func TestControllerFile(t *testing.T) {
 	}
 	hub := start()
 	check(t, "in force", inForce(t, hub), []string{
-		`server_id "server_id" http priority=50 timeout=1m0s enabled=true autoStart=true tools=2-0`,
+		`server_id "server_id" http priority=50 timeout=1m0s enabled=true autoStart=false tools=2-0`,
 	})
 	if got := connect(t, hub.MCP(), latestLegacy).text("server_id__quick", nil); got != "quick" {
 		t.Errorf("the tool answers %q", got)
@@ -208,8 +208,8 @@ func TestXiaozhiFile(t *testing.T) {
 	}
 	hub := start()
 	check(t, "in force", inForce(t, hub), []string{
-		`calculator "calculator" stdio priority=10 timeout=30s enabled=true autoStart=true tools=13-0`,
-		`datetime "datetime" stdio priority=10 timeout=30s enabled=true autoStart=true tools=13-0`,
+		`calculator "calculator" stdio priority=10 timeout=30s enabled=true autoStart=false tools=13-0`,
+		`datetime "datetime" stdio priority=10 timeout=30s enabled=true autoStart=false tools=13-0`,
 	})
 	c := connect(t, hub.MCP(), latestLegacy)
 	if got := c.text("calculator__echo", map[string]any{"message": "replaced"}); got != "Echo: replaced" {

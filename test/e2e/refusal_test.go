@@ -122,9 +122,9 @@ func (g gate) refused(status int, code, method, path string, header map[string]s
 // everywhere are all paths that a hub serves, and one that it does not.
 func everywhere(t *testing.T) []string {
 	t.Helper()
-	paths := []string{"/mcp", "/sse", "/messages?sessionId=1", "/ws/mcp", "/", "/ui/app.js", "/readyz", "/healthz", "/nothing"}
+	paths := []string{"/mcp", "/sse", "/messages?sessionId=1", "/ws/mcp", "/", "/ui/app.js", "/readyz", "/healthz", "/metrics", "/nothing"}
 	for _, op := range operations(t) {
-		path := strings.NewReplacer("{key}", "calculator", "{name}", "x").Replace(op.path)
+		path := strings.NewReplacer("{key}", "calculator", "{name}", "x", "{holder}", "x").Replace(op.path)
 		if !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
@@ -188,7 +188,7 @@ func TestPagesOfOtherPorts(t *testing.T) {
 	token := "Bearer " + rig.Token(t, hub.DataDir)
 	const page = "http://127.0.0.1:9"
 	for _, op := range operations(t) {
-		path := strings.NewReplacer("{key}", "calculator", "{name}", "x").Replace(op.path)
+		path := strings.NewReplacer("{key}", "calculator", "{name}", "x", "{holder}", "x").Replace(op.path)
 		g.refused(403, "origin_refused", op.method, path, map[string]string{"Origin": page, "Authorization": token, "Content-Type": "application/json"}, "{}")
 		if op.method == http.MethodGet {
 			continue
@@ -213,7 +213,9 @@ func TestPagesOfOtherPorts(t *testing.T) {
 	}
 }
 
-// TestChangesNeedTheAdministrator: by every entrance, and whatever the change.
+// TestChangesNeedTheAdministrator: by every entrance, and whatever the change. To
+// call a tool is none, and neither is a lease, which has a server run as a call
+// does.
 func TestChangesNeedTheAdministrator(t *testing.T) {
 	t.Parallel()
 	hub := rig.StartHub(t, rig.Stdio("fault", rig.FaultServer(t)))
@@ -225,14 +227,14 @@ func TestChangesNeedTheAdministrator(t *testing.T) {
 	count := 0
 	for _, g := range []gate{atTCP(t, hub), atSocket(t, hub)} {
 		for _, op := range operations(t) {
-			if op.method != http.MethodGet && !op.admin && op.path != api.Base+"/calls" {
+			if op.method != http.MethodGet && !op.admin && op.path != api.Base+"/calls" && op.path != api.Base+"/leases/{holder}" {
 				t.Errorf("%s %s is open to everybody", op.method, op.path)
 			}
 			if !op.admin {
 				continue
 			}
 			count++
-			path := strings.NewReplacer("{key}", "fault", "{name}", "x").Replace(op.path)
+			path := strings.NewReplacer("{key}", "fault", "{name}", "x", "{holder}", "x").Replace(op.path)
 			header := map[string]string{"Content-Type": "application/json"}
 			g.refused(401, "admin_required", op.method, path, header, "{}")
 			header["Authorization"] = "Bearer " + caller

@@ -124,7 +124,7 @@ func TestSecretsStayInside(t *testing.T) {
 	hub := rig.Serve(t, env, "--listen", "127.0.0.1:0")
 	hub.AwaitState("talks", "ready")
 	for key, state := range map[string]string{
-		"missing": "failed", "unset": "failed", "crashes": "reconnecting", "refused": "reconnecting", "broken": "reconnecting",
+		"missing": "failed", "unset": "failed", "crashes": "crashed", "refused": "reconnecting", "broken": "reconnecting",
 		"elsewhere": "reconnecting", "sse": "reconnecting", "socket": "reconnecting", "gone": "reconnecting",
 	} {
 		hub.AwaitState(key, state)

@@ -169,24 +169,34 @@ func TestReady(t *testing.T) {
 		rig.Stdio("nowhere", "no-such-command-anywhere"),
 		rig.Stdio("crashes", rig.FaultServer(t), "-fault", "crashstart"),
 		rig.Stdio("old", rig.FaultServer(t), "-fault", "badproto"),
+		rig.Stdio("once", rig.FaultServer(t), "-fault", "crashstart").With("autoRestart", false),
 		rig.HTTP("gone", refused),
+		rig.HTTP("tried", refused).With("maxReconnectAttempts", 1),
 		rig.Stdio("off", "anything").With("enabled", false),
 		rig.Stdio("well", rig.FaultServer(t)))
 	want := map[string]struct{ state, code, reason string }{
 		"nowhere":    {"failed", "command_not_found", "no-such-command-anywhere"},
-		"crashes":    {"reconnecting", "server_exited", "cannot find the database"},
+		"crashes":    {"crashed", "server_exited", "cannot find the database"},
+		"once":       {"crashed", "server_not_restarted", "cannot find the database"},
 		"old":        {"failed", "server_protocol", "1999-01-01"},
 		"gone":       {"reconnecting", "server_unreachable", "connection refused"},
+		"tried":      {"failed", "server_reconnect_limit", "connection refused"},
 		"off":        {"disabled", "server_disabled", "off"},
 		"well":       {"ready", "", ""},
 		"calculator": {"ready", "", ""},
 		"datetime":   {"ready", "", ""},
 		"device":     {"ready", "", ""},
 	}
-	for key, w := range want {
-		hub.AwaitState(key, w.state)
-	}
-	health := hub.Health()
+	var health rig.Health
+	rig.Await(t, "each server is as it is to be", func() bool {
+		health = hub.Health()
+		for key, w := range want {
+			if health.State(key) != w.state { // such as between two crashes
+				return false
+			}
+		}
+		return true
+	})
 	if health.HTTPStatus != 200 || health.Status != "ready" {
 		t.Errorf("/readyz says HTTP %d %s; servers that are down do not make the hub unready", health.HTTPStatus, health.Status)
 	}

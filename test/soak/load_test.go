@@ -35,7 +35,7 @@ const (
 // notSent are the codes by which the hub says that the server did not get the
 // call, and unclear those by which it says that it does not know.
 func notSent() []string {
-	return []string{"server_down", "server_stopped", "server_disabled", "server_circuit_open", "tool_unknown"}
+	return []string{"server_down", "server_stopped", "server_disabled", "server_unknown", "server_circuit_open", "tool_unknown"}
 }
 
 func unclear() []string { return []string{"outcome_unknown", "timeout"} }

@@ -28,7 +28,6 @@ type server struct {
 	remote  *remote      // nil for one that the hub starts
 	idles   bool         // it ends when nobody calls
 	quiet   atomic.Bool  // nobody calls it now
-	stopped atomic.Bool  // by a person
 	deeds   atomic.Int64 // done to it
 }
 

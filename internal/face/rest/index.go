@@ -7,6 +7,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/toolindex"
 )
 
@@ -74,15 +76,27 @@ func (d *Door) index() {
 	add(d, operation{
 		id: "acceptTools", method: http.MethodPost, path: "/servers/{key}/accept", group: aboutServers,
 		summary: "Accept tools of a pinned server as they are described now",
-		about:   "The answer is what is left to be accepted.",
-		admin:   true, limit: 1, example: map[string]any{"tools": []any{"search"}},
-		errors: []int{http.StatusNotFound, http.StatusInternalServerError},
-	}, func(_ context.Context, in *acceptInput) (*driftOutput, error) {
-		if err := c.Accept(in.Key, in.Body.Tools); err != nil {
-			return nil, failed(err)
-		}
-		return d.drift(in.Key)
-	})
+		about: "The answer is what is left to be accepted. With the digests that the drift told, what the server has changed since then is refused; " +
+			"without, it is accepted unseen.",
+		admin: true, limit: 1, example: map[string]any{"digests": map[string]any{"search": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
+		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError},
+	}, d.accept)
+}
+
+func (d *Door) accept(_ context.Context, in *acceptInput) (*driftOutput, error) {
+	var err error
+	switch c := d.opt.Control; {
+	case in.Body.Digests == nil:
+		err = c.Accept(in.Key, in.Body.Tools)
+	case in.Body.Tools != nil:
+		err = hub.E(message.BodyInvalid, nil, "detail", "tools, digests: only one of them can be given")
+	default:
+		err = c.AcceptSeen(in.Key, in.Body.Digests)
+	}
+	if err != nil {
+		return nil, failed(err)
+	}
+	return d.drift(in.Key)
 }
 
 func (d *Door) drift(key string) (*driftOutput, error) {
@@ -92,7 +106,7 @@ func (d *Door) drift(key string) (*driftOutput, error) {
 	}
 	out := &driftOutput{api.Drift{Server: key, Tools: []api.ToolDrift{}}}
 	for _, t := range all {
-		out.Body.Tools = append(out.Body.Tools, api.ToolDrift{Tool: t.Tool, Change: string(t.Change), Diff: t.Diff})
+		out.Body.Tools = append(out.Body.Tools, api.ToolDrift{Tool: t.Tool, Change: string(t.Change), Diff: t.Diff, Digest: t.Digest})
 	}
 	return out, nil
 }

@@ -115,7 +115,7 @@ func statusOf(e *hub.Error) int {
 	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown, message.LeaseUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
-		message.ServerDisabled, message.ServerStopped, message.ToolChanged:
+		message.ServerDisabled, message.ServerStopped, message.ToolChanged, message.DriftStale:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
@@ -130,7 +130,7 @@ func statusOf(e *hub.Error) int {
 		return http.StatusGatewayTimeout
 	case message.ServerDown, message.ServerBroken, message.ShuttingDown:
 		return http.StatusServiceUnavailable
-	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable:
+	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable, message.FileUnwritable:
 		return http.StatusInternalServerError
 	}
 	return http.StatusBadGateway // what is left is about a server

@@ -40,10 +40,14 @@ func (d *Door) tools() {
 	})
 	add(d, operation{
 		id: "getTool", method: http.MethodGet, path: "/tools/{name}", group: aboutTools, summary: "One tool, with its schemas",
-		errors: []int{http.StatusNotFound},
+		errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, func(_ context.Context, in *toolInput) (*toolOutput, error) {
-		e, ok := d.opt.Catalog.Snapshot().Resolve(in.Name)
+		snapshot := d.opt.Catalog.Snapshot()
+		e, ok := snapshot.Resolve(in.Name)
 		if !ok {
+			if e, ok = snapshot.Blocked(in.Name); ok {
+				return nil, failed(hub.E(message.ToolChanged, nil, "server", message.Quote(e.Server.Key), "tool", message.Quote(e.Tool.Name)))
+			}
 			return nil, failed(hub.E(message.ToolUnknown, nil, "tool", message.Quote(in.Name)))
 		}
 		t := toolView(e, d.states())
