@@ -51,7 +51,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	for _, st := range a.fleet.Status() {
-		if st.State == hub.StateStarting && !a.catalog.Snapshot().Listed(st.Key) {
+		if st.State == hub.StateStarting && st.Reason == nil && !a.catalog.Snapshot().Listed(st.Key) {
 			body.Status, status = "starting", http.StatusServiceUnavailable
 		}
 		h := serverHealth{Key: st.Key, State: st.State, Since: st.Since, Tools: st.Tools, Junk: st.Junk}

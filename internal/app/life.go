@@ -11,6 +11,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/datadir"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/proc"
 )
 
 // Limits of stopping.
@@ -19,6 +20,10 @@ const (
 	answerLimit = 2 * time.Second  // for the answers to those that were cancelled
 	closeLimit  = 5 * time.Second  // for connections to close after that
 )
+
+// sweepLimit is how long what an earlier hub has left behind may take to end by
+// itself. It has lost its input already, and servers wait for it.
+const sweepLimit = 500 * time.Millisecond
 
 // step is one thing to undo when the hub stops.
 type step struct {
@@ -32,6 +37,7 @@ func (a *App) Start() error {
 	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
 	a.run("figures", a.stats.Run)
+	a.run("orphans", proc.ReapOrphans)
 	a.run("servers", a.keepServers)
 	a.run("leases", a.control.ExpireLeases)
 	if !a.opt.OnDemand { // a hub for one command reads the file once
@@ -75,7 +81,9 @@ func (a *App) Start() error {
 // servers need, such as a port or a lock, and then keeps the servers. Lists are
 // answered from the index meanwhile.
 func (a *App) keepServers(ctx context.Context) error {
-	swept, err := a.trees.Sweep(ctx)
+	patient, cancel := context.WithTimeout(ctx, sweepLimit)
+	swept, err := a.trees.Sweep(patient)
+	cancel()
 	if err != nil {
 		a.log.Warn("what an earlier hub has left behind could not all be ended", "error", err)
 	}

@@ -186,7 +186,7 @@ func TestHiddenWhileACallWaits(t *testing.T) {
 				time.AfterFunc(time.Second, func() {
 					server.Rules.Deny = []string{"x"}
 					c.catalog.SetServers([]hub.Server{server})
-					c.fleet.Apply([]hub.Server{server})
+					c.fleet.Apply([]hub.Server{server}, nil)
 				})
 				_, err := c.do(t.Context(), `"s__`+tool+`"`)
 				if hidden := hub.IsCode(err, message.ToolUnknown); hidden != (tool == "x") || !hidden && err != nil {

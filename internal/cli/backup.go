@@ -87,6 +87,9 @@ func archive(ctx context.Context, w io.Writer, dir, config string) (count int, e
 		if err != nil {
 			return err
 		}
+		if name == datadir.Layout(dir).Trees() {
+			return fs.SkipDir // it is about processes, which nobody can restore
+		}
 		if entry.IsDir() {
 			return tape.WriteHeader(directory(path.Join("data", filepath.ToSlash(rel))))
 		}

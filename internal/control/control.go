@@ -102,10 +102,7 @@ func (c *Control) tag(etag string) string {
 // apply puts a configuration in force.
 func (c *Control) apply(s Source) {
 	c.setSource(s)
-	// Listed first: what the fleet learns of a new server is for a part of the
-	// catalog that is there.
-	c.list(s.Config)
-	c.opt.Fleet.Apply(s.Config.Servers)
+	c.opt.Fleet.Apply(s.Config.Servers, func() { c.list(s.Config) })
 	c.relet()
 }
 

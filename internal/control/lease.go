@@ -24,8 +24,9 @@ const (
 	maxTTL         = 24 * time.Hour
 	maxHolders     = 1000
 	maxHolderTools = 1000
-	maxHolderName  = 128 // characters
-	maxLeasedName  = 512 // characters
+	maxHolderName  = 128    // characters
+	maxLeasedName  = 512    // characters
+	maxLeased      = 20_000 // names of all holders: each is looked up whenever the configuration changes
 )
 
 // Grant is what a holder has got. The names are in the order of the request,
@@ -49,6 +50,7 @@ type Held struct {
 type leases struct {
 	mu   sync.Mutex
 	held map[string]*tenancy // by holder
+	size int                 // names of all of them
 	due  chan struct{}       // says, at most once, that another lease may expire first; of capacity 1
 }
 
@@ -67,7 +69,7 @@ type hold struct{ server, tool string }
 // are called, or keys of servers; of a server whose tools are not known yet, the
 // key and "__" are enough of a name. What the holder had before ends, so that it
 // asks again, with all it needs, before the lease expires; a ttl of 0 is
-// [DefaultTTL]. Any caller may ask in any holder's name: a lease has servers
+// [DefaultTTL]. A key goes before a tool that another server calls so. Any caller may ask in any holder's name: a lease has servers
 // running, and gives no right to them.
 //
 // A server that is defined anew stays held if the names still stand for it.
@@ -91,12 +93,16 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	defer c.leases.mu.Unlock()
 	t, ok := c.leases.held[holder]
 	if !ok {
-		if len(c.leases.held) >= maxHolders {
-			return Grant{}, hub.E(message.BodyInvalid, nil, "detail", fmt.Sprintf("%d others hold leases, and there may be no more", maxHolders))
-		}
 		t = &tenancy{}
-		c.leases.held[holder] = t
 	}
+	size := c.leases.size - len(t.names) + len(names)
+	switch {
+	case !ok && len(c.leases.held) >= maxHolders:
+		return Grant{}, hub.E(message.BodyInvalid, nil, "detail", fmt.Sprintf("%d others hold leases, and there may be no more", maxHolders))
+	case size > maxLeased:
+		return Grant{}, hub.E(message.BodyInvalid, nil, "detail", fmt.Sprintf("tools: all holders together may name %d, and others have most of them", maxLeased))
+	}
+	c.leases.held[holder], c.leases.size = t, size
 	t.names, t.expires = names, time.Now().Add(ttl)
 	g := c.let(holder, t)
 	select {
@@ -163,23 +169,33 @@ func (c *Control) let(holder string, t *tenancy) Grant {
 	return g
 }
 
-// meaning is what a name stands for: a tool, a server, or a tool of a server
-// whose tools are not known yet.
+// meaning is what a name stands for: a tool by its exposed name, a server, any
+// other tool, or one of a server whose tools are not known yet.
 func (c *Control) meaning(snapshot *catalog.Snapshot, name string) (hold, bool) {
-	if e, ok := snapshot.Resolve(name); ok {
+	e, known := snapshot.Resolve(name)
+	if known && e.Exposed == name {
 		return hold{e.Server.Key, e.Tool.Name}, true
 	}
-	cfg := c.Source().Config
-	if s, ok := find(cfg, name); ok {
-		return hold{s.Key, ""}, s.Enabled
-	}
-	for _, s := range cfg.Servers {
-		tool, ok := strings.CutPrefix(name, s.Key+catalog.Separator)
-		if ok && tool != "" && s.Enabled && !snapshot.Listed(s.Key) {
-			return hold{s.Key, tool}, true
+	var later hold
+	servers := c.Source().Config.Servers
+	for i := range servers {
+		s := &servers[i]
+		rest, ok := strings.CutPrefix(name, s.Key)
+		switch {
+		case !ok:
+			continue
+		case rest == "":
+			return hold{s.Key, ""}, s.Enabled
+		}
+		tool, ok := strings.CutPrefix(rest, catalog.Separator)
+		if ok && tool != "" && s.Enabled && later.server == "" && !snapshot.Listed(s.Key) {
+			later = hold{s.Key, tool}
 		}
 	}
-	return hold{}, false
+	if known {
+		return hold{e.Server.Key, e.Tool.Name}, true
+	}
+	return later, later.server != ""
 }
 
 // relet has what every holder needs looked up in another configuration.
@@ -206,6 +222,7 @@ func (c *Control) Release(holder string) error {
 // end ends what a holder has. The caller holds the lock.
 func (c *Control) end(holder string, t *tenancy) {
 	delete(c.leases.held, holder)
+	c.leases.size -= len(t.names)
 	for _, h := range t.holds {
 		c.opt.Fleet.Release(h.server, holder, h.tool)
 	}

@@ -123,7 +123,7 @@ func (c *Control) reconnect(done []sealed) {
 	cancel() // nobody waits for the outcome
 	for _, s := range done {
 		switch at[s.server] {
-		case hub.StateStarting, hub.StateReady, hub.StateReconnecting, hub.StateFailed:
+		case hub.StateStarting, hub.StateReady, hub.StateDegraded, hub.StateReconnecting, hub.StateCrashed, hub.StateFailed:
 			if s.former != "" {
 				_ = c.opt.Fleet.Restart(over, s.server) // which goes on; its error is that of the waiting
 				delete(at, s.server)                    // once is enough

@@ -406,11 +406,11 @@ func TestRestartedIsWhatRestarts(t *testing.T) {
 		}
 		was, is := a.Definition, a.Definition
 		alter(reflect.ValueOf(&is).Elem().Field(i))
-		s.fleet.Apply([]hub.Server{was})
+		s.fleet.Apply([]hub.Server{was}, nil)
 		if err := s.fleet.Start(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
-		s.fleet.Apply([]hub.Server{is})
+		s.fleet.Apply([]hub.Server{is}, nil)
 		restarts := s.fleet.Status()[0].State != hub.StateReady
 		c := config.Diff(&config.Config{Servers: []hub.Server{was}}, &config.Config{Servers: []hub.Server{is}})
 		if foretold := len(c.Restarted) > 0; len(c.Changed) != 1 || foretold != restarts {

@@ -62,7 +62,7 @@ func TestApplyKeepsConnections(t *testing.T) {
 				}
 				s := base()
 				tt.change(&s)
-				f.Apply([]hub.Server{s})
+				f.Apply([]hub.Server{s}, nil)
 				after, err := connect(t.Context(), f, "s")
 				if err != nil || (before == after) != tt.keeps || len(d.times()) == 1 != tt.keeps {
 					t.Errorf("kept %t over %d connections, %v", before == after, len(d.times()), err)
@@ -112,7 +112,7 @@ func TestApplyStartsAndStops(t *testing.T) {
 		}
 		a, lazy, unknown, off := server("a", true), server("lazy", false), server("unknown", false), server("off", true)
 		off.Enabled = false
-		f.Apply([]hub.Server{a, lazy, unknown, off})
+		f.Apply([]hub.Server{a, lazy, unknown, off}, nil)
 		check(map[string]hub.State{"a": hub.StateReady, "lazy": hub.StateIdle, "unknown": hub.StateReady, "off": hub.StateDisabled})
 
 		conn, err := connect(t.Context(), f, "a")
@@ -120,7 +120,7 @@ func TestApplyStartsAndStops(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.Enabled, off.Enabled, lazy.AutoStart = false, true, true
-		f.Apply([]hub.Server{off, lazy, a})
+		f.Apply([]hub.Server{off, lazy, a}, nil)
 		// At once, before anything has ended.
 		if _, err := connect(t.Context(), f, "a"); !hub.IsCode(err, message.ServerDisabled) {
 			t.Errorf("a call of a disabled server got %v", err)
@@ -143,7 +143,7 @@ func TestApplyStartsAndStops(t *testing.T) {
 		if _, _, ok := f.Log("unknown", 0); ok {
 			t.Error("a removed server has a log")
 		}
-		f.Apply(nil)
+		f.Apply(nil, nil)
 		check(nil)
 	})
 }
@@ -160,14 +160,14 @@ func TestApplyToStopped(t *testing.T) {
 		}
 		s := local()
 		s.Args = []string{"other"}
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		time.Sleep(time.Hour)
 		is(t, f, hub.StateStopped, message.ServerStopped)
 		s.Enabled = false
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		is(t, f, hub.StateDisabled, message.ServerDisabled)
 		s.Enabled = true
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		synctest.Wait()
 		is(t, f, hub.StateReady, "")
 		if n := len(d.times()); n != 2 {
@@ -182,12 +182,12 @@ func TestApplyRevives(t *testing.T) {
 		d := steps(hub.E(message.CommandNotFound, nil))
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: d.dial})
 		time.Sleep(time.Hour)
-		f.Apply([]hub.Server{local()})
+		f.Apply([]hub.Server{local()}, nil)
 		synctest.Wait()
 		is(t, f, hub.StateFailed, message.CommandNotFound)
 		s := local()
 		s.Command = "there"
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		synctest.Wait()
 		is(t, f, hub.StateReady, "")
 	})
@@ -204,16 +204,16 @@ func TestApplyNeverRunsTwice(t *testing.T) {
 		})
 		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: d.dial})
 		time.Sleep(time.Second)
-		f.Apply(nil)
-		f.Apply([]hub.Server{local()})
-		f.Apply(nil)
-		f.Apply([]hub.Server{local()})
+		f.Apply(nil, nil)
+		f.Apply([]hub.Server{local()}, nil)
+		f.Apply(nil, nil)
+		f.Apply([]hub.Server{local()}, nil)
 		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Error(err)
 		}
 		s := local()
 		s.Args = []string{"x"}
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		if _, err := connect(t.Context(), f, "s"); err != nil {
 			t.Error(err)
 		}
@@ -235,8 +235,8 @@ func TestApplyBeforeRun(t *testing.T) {
 		})
 		changed := local()
 		changed.Args = []string{"x"}
-		f.Apply([]hub.Server{changed})
-		f.Apply([]hub.Server{changed, gone})
+		f.Apply([]hub.Server{changed}, nil)
+		f.Apply([]hub.Server{changed, gone}, nil)
 		f.SetLevel("info")
 		if err := f.Stop(t.Context(), "gone"); err != nil {
 			t.Error(err)

@@ -152,18 +152,31 @@ func (f *Fleet) launch(s *server) { f.all.Go(func() { s.run(f.ctx) }) }
 //     key is gone.
 //   - One that is not in the set any more is ended and forgotten.
 //
-// Apply returns when this is in force: no call gets a connection of before any
-// more. It does not wait until anything has started or ended. Calls under way
-// on a connection that is ended have the server's time limit to end, 10 s at
-// most; then they get [message.OutcomeUnknown]. The servers' goroutines belong to
-// Run, after which Apply does nothing.
-func (f *Fleet) Apply(servers []hub.Server) {
+// list, which may be nil, has the new servers listed, and must not call the
+// fleet. It is called when no call gets a connection of before any more, and
+// before there is any of a new server: whoever looks a tool up finds the list of
+// a server that is on its way, not one of a server that is not.
+//
+// Apply returns when this is in force. It does not wait until anything has
+// started or ended. Calls under way on a connection that is ended have the
+// server's time limit to end, 10 s at most; then they get
+// [message.OutcomeUnknown]. The servers' goroutines belong to Run, after which
+// Apply does nothing.
+func (f *Fleet) Apply(servers []hub.Server, list func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.over {
 		return
 	}
 	old, next := f.now.Load(), newSet(len(servers))
+	for _, def := range servers {
+		if s := old.byKey[def.Key]; s != nil {
+			s.redefine(def)
+		}
+	}
+	if list != nil {
+		list()
+	}
 	var added []*server
 	for _, def := range servers {
 		s := old.byKey[def.Key]
@@ -181,11 +194,6 @@ func (f *Fleet) Apply(servers []hub.Server) {
 			if f.ctx != nil {
 				f.leaving[s.key] = s.gone
 			}
-		}
-	}
-	for _, def := range servers {
-		if s := old.byKey[def.Key]; s != nil {
-			s.redefine(def)
 		}
 	}
 	for _, s := range added {

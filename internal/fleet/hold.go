@@ -61,6 +61,8 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 			if g.err != nil {
 				l.stunt("one more connection did not come about", 0, hub.AsError(g.err))
 			} else {
+				l.wanted = false // what calls wanted before it was there
+				take(l.more)
 				l.admit(g.conn, g.level)
 			}
 		case <-l.more:

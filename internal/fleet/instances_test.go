@@ -127,6 +127,67 @@ func TestInstanceEnds(t *testing.T) {
 	})
 }
 
+// Calls that come while one more instance is being connected are no reason for yet
+// another one: that is judged when it is there.
+func TestInstancesGrowOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		h.each = func(n int, _ context.Context) error {
+			if n > 0 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		f := run(t, fleet.Options{Servers: []hub.Server{several(1, 4, 2)}, Dial: h.dial})
+		counts(t, f, h, 1, 1)
+		burst := busy(t, f, 10)
+		time.Sleep(10 * time.Second)
+		counts(t, f, h, 2, 2)
+		more := busy(t, f, 2)
+		time.Sleep(10 * time.Second)
+		counts(t, f, h, 2, 2) // it has taken them
+		more = append(more, busy(t, f, 1)...)
+		time.Sleep(10 * time.Second)
+		counts(t, f, h, 3, 3)
+		done(burst, nil)
+		done(more, nil)
+	})
+}
+
+// A server that takes its time to list its tools is looked after meanwhile: what
+// has ended is noticed and replaced, and there are more instances if calls need
+// them. Nobody who waits for the list waits for anything else.
+func TestInstancesWhileListing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost()
+		s := several(2, 3, 1)
+		s.ListTTL = time.Minute
+		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial})
+		counts(t, f, h, 2, 2)
+		h.deaf.Store(true)
+		time.Sleep(time.Minute + time.Second)
+		if n := h.lists.Load(); n != 2 {
+			t.Errorf("listed %d times", n)
+		}
+		h.deaf.Store(false) // for those that come
+		h.hangUp(1)
+		counts(t, f, h, 1, 2)
+		time.Sleep(5 * time.Second)
+		counts(t, f, h, 2, 3)
+		done(busy(t, f, 3), nil)
+		counts(t, f, h, 3, 4)
+		if st := f.Status()[0]; st.Losses != 1 || h.lists.Load() != 2 {
+			t.Errorf("%d losses, %d lists", st.Losses, h.lists.Load())
+		}
+		if err := f.Refresh(t.Context(), "s"); err != nil {
+			t.Error(err)
+		}
+		if n := h.lists.Load(); n != 3 { // the one that was not answered, and after it this one
+			t.Errorf("listed %d times", n)
+		}
+	})
+}
+
 // An instance that keeps ending is not started without end, while the others go
 // on.
 func TestInstanceCrashLoop(t *testing.T) {
@@ -155,11 +216,11 @@ func TestInstancesChange(t *testing.T) {
 		first := busy(t, f, 1)
 		counts(t, f, h, 1, 1)
 		s.Instances = hub.Instances{Min: 3, Max: 3, Queue: 1}
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		counts(t, f, h, 3, 3)
 		uses := busy(t, f, 2)
 		s.Instances = hub.Instances{Min: 1, Max: 1}
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		counts(t, f, h, 1, 3)
 		time.Sleep(9 * time.Second)
 		for n, use := range append(first, uses...) {

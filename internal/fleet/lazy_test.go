@@ -181,7 +181,7 @@ func TestWhenItRunsChanges(t *testing.T) {
 		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial, Known: familiar})
 		apply := func(wait time.Duration, state hub.State) {
 			t.Helper()
-			f.Apply([]hub.Server{s})
+			f.Apply([]hub.Server{s}, nil)
 			time.Sleep(wait)
 			is(t, f, state, "")
 		}
@@ -233,7 +233,7 @@ func TestWhenItRunsChangesAtItsEnd(t *testing.T) {
 				time.Sleep(s.IdleStop + time.Second)
 				is(t, f, hub.StateStopping, "")
 				tt.change(&s)
-				f.Apply([]hub.Server{s})
+				f.Apply([]hub.Server{s}, nil)
 				time.Sleep(5 * time.Second)
 				code := message.Code("")
 				if tt.then == hub.StateDisabled {

@@ -211,12 +211,17 @@ func (l *life) pause(wait time.Duration) (event string) {
 }
 
 // retry has a server that crashed start again; one that reconnects does so
-// already.
+// already. Why it is not ready is still the reason of the last time, unless a
+// person begins afresh.
 func (l *life) retry(event string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ctx.Err() == nil && l.state == hub.StateCrashed {
-		l.become(hub.StateStarting, event, nil, time.Time{})
+		reason := l.reason
+		if event != onRetry {
+			reason = nil
+		}
+		l.become(hub.StateStarting, event, reason, time.Time{})
 		l.book.add(string(hub.StateStarting))
 	}
 }

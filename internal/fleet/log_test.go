@@ -85,7 +85,7 @@ func TestLogOfTheRemoved(t *testing.T) {
 				}
 			}
 			_, more, _ := f.Log("s", 0)
-			f.Apply(nil)
+			f.Apply(nil, nil)
 			select {
 			case <-more:
 			default:
@@ -128,6 +128,26 @@ func TestStatusTellsWhatWasWritten(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A status has the last lines of what was written, whole, and no more of it than
+// hundreds of servers can be asked for at once.
+func TestStatusTellsTheLastLines(t *testing.T) {
+	for size, want := range map[int]int{40: 4 << 10, 4096: 4097, 10_000: 10_001} {
+		dial := func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
+			for n := range 200 {
+				opt.Note(hub.LogStderr, "", fmt.Sprintf("%0*d", size, n))
+			}
+			return nil, exited()
+		}
+		f := run(t, fleet.Options{Servers: []hub.Server{local()}, Dial: dial})
+		await(t, f, hub.StateCrashed)
+		got := f.Status()[0].Stderr
+		lines := strings.SplitAfter(strings.TrimSuffix(got, "\n"), "\n")
+		if len(got) > want || len(got) <= want-size-1 || lines[len(lines)-1] != fmt.Sprintf("%0*d", size, 199) || len(lines[0]) < size {
+			t.Errorf("lines of %d: %d bytes in %d lines", size, len(got), len(lines))
+		}
+	}
 }
 
 // A log is bounded, in lines and in bytes; its numbers go on.

@@ -398,7 +398,7 @@ func TestRefreshCutOff(t *testing.T) {
 			} else {
 				other := local()
 				other.Dir = "/"
-				f.Apply([]hub.Server{other})
+				f.Apply([]hub.Server{other}, nil)
 			}
 			if err := <-refreshed; want == "" && err != nil || want != "" && !hub.IsCode(err, want) {
 				t.Errorf("stop %t: the refresh got %v", stop, err)
@@ -434,14 +434,14 @@ func TestSteeringWhatIsNotThere(t *testing.T) {
 		}
 		all("none", message.ServerUnknown)
 		all("s", message.ServerDisabled)
-		f.Apply([]hub.Server{local()})
+		f.Apply([]hub.Server{local()}, nil)
 		if err := f.Start(t.Context(), "s"); err != nil {
 			t.Error(err)
 		}
 		stop()
 		<-done
 		all("s", message.ShuttingDown)
-		f.Apply([]hub.Server{local(), off})
+		f.Apply([]hub.Server{local(), off}, nil)
 		if st := f.Status(); len(st) != 1 || st[0].State != hub.StateStopped || len(d.times()) != 1 {
 			t.Errorf("after the end: %+v", st)
 		}
@@ -469,7 +469,7 @@ func TestOnDemand(t *testing.T) {
 		added := local()
 		added.Key = "added"
 		servers[0].Args = []string{"other"}
-		f.Apply(append(servers, added))
+		f.Apply(append(servers, added), nil)
 		time.Sleep(time.Hour)
 		want := map[string]hub.State{
 			"call": hub.StateIdle, "start": hub.StateReady, "refresh": hub.StateReady, "none": hub.StateIdle, "added": hub.StateIdle,

@@ -119,7 +119,7 @@ func (m *model) apply(f *fleet.Fleet, key string, def *hub.Server) {
 			servers = append(servers, s)
 		}
 	}
-	f.Apply(servers)
+	f.Apply(servers, nil)
 }
 
 func (m *model) def(key string) (hub.Server, bool) {
@@ -263,7 +263,7 @@ func TestSteeringStress(t *testing.T) {
 		return len(got) == len(want) && !slices.ContainsFunc(got, func(st hub.Status) bool { return st.State != want[st.Key] })
 	})
 	rig.Await(t, "there are no other processes", func() bool { return len(rig.Tree(t, os.Getpid())) == running+len(others) })
-	f.Apply(nil)
+	f.Apply(nil, nil)
 	rig.Await(t, "all processes are gone", func() bool { return len(rig.Tree(t, os.Getpid())) == len(others) })
 }
 

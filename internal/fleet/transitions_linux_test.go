@@ -121,7 +121,7 @@ func (p *play) run() *play {
 // hear records what is told of the server.
 func (p *play) hear(e hub.Event) {
 	st := e.(hub.ServerChanged).Status
-	if !st.Since.Equal(p.last.Since) {
+	if !st.Since.Equal(p.last.Since) || !st.Retry.Equal(p.last.Retry) { // the latter where it stays as it is
 		p.ways.add(way{p.last.State, st.State, st.Event})
 	}
 	p.last = st
@@ -131,23 +131,29 @@ func (p *play) hear(e hub.Event) {
 // that was heard of last.
 func (p *play) until(state hub.State) hub.Status {
 	p.t.Helper()
+	p.await(string(state), func() bool { return p.last.State == state })
+	return p.last
+}
+
+// await hears what is told of the server until that is as wanted.
+func (p *play) await(wanted string, is func() bool) {
+	p.t.Helper()
 	late := time.After(time.Minute)
-	for p.last.State != state {
+	for !is() {
 		select {
 		case e := <-p.events.C():
 			p.hear(e)
 		case <-late:
-			p.t.Fatalf("it is %s and not %s", p.last.State, state)
+			p.t.Fatalf("it is %s; waited for: %s", p.last.State, wanted)
 		}
 	}
-	return p.last
 }
 
 // redefine puts another definition of the server in force.
 func (p *play) redefine(change func(*hub.Server)) {
 	p.def.Env = maps.Clone(p.def.Env)
 	change(&p.def)
-	p.f.Apply([]hub.Server{p.def})
+	p.f.Apply([]hub.Server{p.def}, nil)
 }
 
 // freeze has the server's process do nothing until thaw.
@@ -211,7 +217,7 @@ func ends() map[string]func(p *play) {
 			p.redefine(func(def *hub.Server) { def.Args, def.URL = []string{"-fault", "notool"}, def.URL+"?" })
 		},
 		"disabled": func(p *play) { p.redefine(func(def *hub.Server) { def.Enabled = false }) },
-		"removed":  func(p *play) { p.f.Apply(nil) },
+		"removed":  func(p *play) { p.f.Apply(nil, nil) },
 		"shutdown": func(p *play) { p.stop() },
 	}
 }
@@ -267,7 +273,7 @@ func plays() map[string]func(t *testing.T, w *ways) {
 			q.redefine(enable)
 			q.until(hub.StateIdle)
 			r := w.stage(t, process(t), off).run()
-			r.f.Apply(nil)
+			r.f.Apply(nil, nil)
 			r.until(hub.StateStopped)
 		},
 		"idle": func(t *testing.T, w *ways) {
@@ -382,9 +388,10 @@ func plays() map[string]func(t *testing.T, w *ways) {
 			p.until(hub.StateReady)
 			server.Kill()
 			p.until(hub.StateReconnecting)
-			first := p.last.Since
-			for p.last.Since.Equal(first) {
-				p.hear(<-p.events.C())
+			first := p.last
+			p.await("another attempt", func() bool { return !p.last.Retry.Equal(first.Retry) })
+			if !p.last.Since.Equal(first.Since) {
+				t.Error("it is not away since it was lost")
 			}
 			p.redefine(func(def *hub.Server) { def.MaxReconnects = 1 })
 			p.until(hub.StateFailed)

@@ -112,7 +112,7 @@ func TestBreakerAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Args = []string{"other"}
-		f.Apply([]hub.Server{s})
+		f.Apply([]hub.Server{s}, nil)
 		<-use.Conn().Done()
 		use.Done(hub.E(message.OutcomeUnknown, nil))
 		if err := callOnce(t.Context(), f, "s"); err != nil {
@@ -131,9 +131,9 @@ func TestDrain(t *testing.T) {
 	}{
 		"a call that ends":      {func(f *fleet.Fleet, s hub.Server) { other(f, s) }, 3 * time.Second, 3 * time.Second},
 		"a call that does not":  {func(f *fleet.Fleet, s hub.Server) { other(f, s) }, time.Hour, 10 * time.Second},
-		"disabled":              {func(f *fleet.Fleet, s hub.Server) { s.Enabled = false; f.Apply([]hub.Server{s}) }, 3 * time.Second, 3 * time.Second},
-		"removed":               {func(f *fleet.Fleet, _ hub.Server) { f.Apply(nil) }, 3 * time.Second, 3 * time.Second},
-		"removed and added":     {func(f *fleet.Fleet, s hub.Server) { f.Apply(nil); f.Apply([]hub.Server{s}) }, 3 * time.Second, 3 * time.Second},
+		"disabled":              {func(f *fleet.Fleet, s hub.Server) { s.Enabled = false; f.Apply([]hub.Server{s}, nil) }, 3 * time.Second, 3 * time.Second},
+		"removed":               {func(f *fleet.Fleet, _ hub.Server) { f.Apply(nil, nil) }, 3 * time.Second, 3 * time.Second},
+		"removed and added":     {func(f *fleet.Fleet, s hub.Server) { f.Apply(nil, nil); f.Apply([]hub.Server{s}, nil) }, 3 * time.Second, 3 * time.Second},
 		"stopped by a person":   {func(f *fleet.Fleet, _ hub.Server) { _ = f.Stop(context.Background(), "s") }, time.Hour, 0},
 		"restarted by a person": {func(f *fleet.Fleet, _ hub.Server) { _ = f.Restart(context.Background(), "s") }, time.Hour, 0},
 		"stopped while it waits": {func(f *fleet.Fleet, s hub.Server) {
@@ -170,7 +170,7 @@ func TestDrain(t *testing.T) {
 // other has a server be reached otherwise.
 func other(f *fleet.Fleet, s hub.Server) {
 	s.Dir = "/"
-	f.Apply([]hub.Server{s})
+	f.Apply([]hub.Server{s}, nil)
 }
 
 // A server that is ready costs a call next to nothing.

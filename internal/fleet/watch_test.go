@@ -95,7 +95,7 @@ func TestProbesStartNothing(t *testing.T) {
 			t.Errorf("%d probes, %d connections", before, len(h.times()))
 		}
 		s.Health.Interval = 0
-		f.Apply([]hub.Server{idle, s})
+		f.Apply([]hub.Server{idle, s}, nil)
 		time.Sleep(time.Hour + time.Second)
 		if n := h.pings.Load() - before; n != 0 {
 			t.Errorf("%d probes without an interval", n)

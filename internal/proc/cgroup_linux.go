@@ -237,20 +237,26 @@ func descends(pid, from int, parents map[int]int) bool {
 	return false
 }
 
-// cgroup is one that holds a tree, which cannot leave it. A nil cgroup holds
+// cgroup is one that holds a tree. What is in it may be moved elsewhere by those
+// who may write to both places, as systemd does with a scope. A nil cgroup holds
 // none.
 type cgroup struct {
 	dir    string
 	memory bool // is limited by it
 }
 
-// cgroupAt is the one in a directory; "" stands for none.
+// cgroupAt is the one in a directory, nil if it is not there: what lies elsewhere
+// under its name says nothing about any process.
 func cgroupAt(dir string) *cgroup {
-	if dir == "" {
+	var fs unix.Statfs_t
+	if dir == "" || unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
 		return nil
 	}
 	return &cgroup{dir: dir}
 }
+
+// limitsMemory reports whether it does so for all processes together.
+func (g *cgroup) limitsMemory() bool { return g != nil && g.memory }
 
 func (g *cgroup) path() string {
 	if g == nil {

@@ -55,6 +55,17 @@ type account struct {
 	file    string  // that records the tree; "" for none
 	notes   []string
 	release func() // of the thread that forked it; nil if there is none
+
+	enclosed int64 // the limit of data that the launcher of a sandbox sets; 0 for none
+}
+
+// data is the limit of the data of each process, where memory is not limited
+// for all together; 0 for none.
+func (a *account) data() int64 {
+	if a.cgroup.limitsMemory() {
+		return 0
+	}
+	return a.limits.Memory
 }
 
 // open begins an account before the child is there. It never fails: what could

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/toolcrib/toolcrib/internal/sandbox"
 )
 
 func TestRlimits(t *testing.T) {
@@ -51,6 +53,26 @@ func TestLimitsAreKept(t *testing.T) {
 		t.Error("it got what it may not have")
 	}
 	<-p.Done()
+}
+
+// A limit that this program itself could not live with is the child's alone.
+func TestLimitsInSandbox(t *testing.T) {
+	if err := sandbox.Available(); err != nil {
+		t.Skip(err)
+	}
+	p, err := Start(Spec{
+		Command: "sh", Args: []string{"-c", "ulimit -d; ulimit -n"}, Sandbox: new(sandbox.Policy),
+		Ledger: openLedger(t, t.TempDir()), Limits: Limits{Memory: 2 << 20, Files: 20},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop(t, p)
+	<-p.Done()
+	out, _ := io.ReadAll(p.Stdout())
+	if want := "2048\n20\n"; string(out) != want && p.tree.data() > 0 {
+		t.Errorf("%q; %s", out, p.Stderr())
+	}
 }
 
 func TestNoLimitsNoNotes(t *testing.T) {
@@ -160,6 +182,23 @@ func TestCgroupHoldsTheTree(t *testing.T) {
 	}
 	stop(t, p)
 	wantGone(t, pid)
+	// What was moved out of the cgroup, and has left the group, bears the mark.
+	p = child(t, "litter", graces(time.Millisecond, time.Millisecond), limited)
+	waitForLitter(t, p)
+	outside := filepath.Join(filepath.Dir(base), "cgroup.procs")
+	members := p.tree.cgroup.members()
+	for _, pid := range members {
+		if err := write(outside, strconv.Itoa(pid)); err != nil {
+			t.Skip("nothing can be moved:", err)
+		}
+	}
+	stop(t, p)
+	if len(members) != 3 {
+		t.Errorf("members %v", members)
+	}
+	for _, pid := range members {
+		wantGone(t, pid)
+	}
 	if left, _ := filepath.Glob(filepath.Join(base, "toolcrib-*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

@@ -75,9 +75,9 @@ type Spec struct {
 	Limits Limits
 
 	// Sandbox, when set, is what the tree may reach; what it starts in turn is
-	// bound by it too. Its Dir and Files are set from the others here. The child
-	// is started through this very program, as package sandbox describes; a limit
-	// of memory that is an rlimit has to leave it room, some 100 MiB.
+	// bound by it too. Its directory, limits and parent are set from the others
+	// here. The child is started through this very program, as package sandbox
+	// describes.
 	Sandbox *sandbox.Policy
 
 	// OnStderr, when set, is given each line that the child writes to standard
@@ -125,31 +125,33 @@ func Start(spec Spec) (*Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	program, argv, err := enclose(spec, path)
-	if err != nil {
-		return nil, &StartError{Reason: NotConfined, Command: spec.Command, File: path, Err: err}
-	}
 	in, out, errs, err := openPipes()
 	if err != nil {
 		return nil, &StartError{Reason: Failed, Command: spec.Command, File: path, Err: err}
 	}
 	account := spec.Ledger.open(spec)
 	child := []*os.File{in.r, out.w, errs.w}
+	abandon := func(reason Reason, err error) (*Process, error) {
+		account.settle(true)
+		closeAll(in.w, out.r, errs.r)
+		return nil, &StartError{Reason: reason, Command: spec.Command, File: path, Err: err}
+	}
+	program, argv, err := account.enclose(spec, path)
+	if err != nil {
+		closeAll(child...)
+		return abandon(NotConfined, err)
+	}
 	process, err := account.launch(program, argv, &os.ProcAttr{
 		Dir: dir, Env: marked(env, account.mark), Files: child,
 	})
 	closeAll(child...)
 	if err != nil {
-		account.settle(true)
-		closeAll(in.w, out.r, errs.r)
-		return nil, &StartError{Reason: startReason(err), Command: spec.Command, File: path, Err: err}
+		return abandon(startReason(err), err)
 	}
 	account.born(process.Pid)
 	t, err := newTree(process, account)
 	if err != nil {
-		account.settle(true)
-		closeAll(in.w, out.r, errs.r)
-		return nil, &StartError{Reason: Failed, Command: spec.Command, File: path, Err: err}
+		return abandon(Failed, err)
 	}
 	t.limit()
 
@@ -361,13 +363,17 @@ func (o output) Read(b []byte) (int, error) {
 }
 
 // enclose returns what is to be started for the program that was found.
-func enclose(spec Spec, path string) (program string, argv []string, err error) {
+func (a *account) enclose(spec Spec, path string) (program string, argv []string, err error) {
 	argv = append([]string{spec.Command}, spec.Args...)
 	if spec.Sandbox == nil {
 		return path, argv, nil
 	}
+	a.enclosed = a.data()
 	policy := *spec.Sandbox
-	policy.Dir, policy.Files = spec.Dir, spec.Limits.Files
+	policy.Dir, policy.Files, policy.Memory = spec.Dir, a.limits.Files, a.enclosed
+	if a.ledger != nil {
+		policy.Parent = os.Getpid()
+	}
 	return sandbox.Command(policy, path, argv)
 }
 

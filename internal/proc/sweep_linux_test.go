@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -124,11 +125,15 @@ func TestSweepSparesTheInnocent(t *testing.T) {
 		"another container":             {Boot: l.place.boot, Space: "pid:[1]", identity: e.identity()},
 		"nowhere":                       {identity: e.identity()},
 		"a cgroup that is gone":         {Cgroup: "/sys/fs/cgroup/none/"},
+		"what is no cgroup":             {Cgroup: t.TempDir() + "/"},
 	}
 	for name, r := range records {
 		r.Mark, r.Key = newMark(randomHex()), name
 		if r.Cgroup != "" {
 			r.Cgroup += cgroupName(r.Mark)
+			if os.Mkdir(r.Cgroup, 0o700) == nil {
+				writeFile(t, filepath.Join(r.Cgroup, "cgroup.procs"), strconv.Itoa(pid), 0o600)
+			}
 		}
 		text := r.birth()
 		if r.PID != 0 {

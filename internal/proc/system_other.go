@@ -15,6 +15,8 @@ func cgroupAt(string) *cgroup { return nil }
 
 func (*cgroup) path() string { return "" }
 
+func (*cgroup) limitsMemory() bool { return false }
+
 func (*cgroup) members() []int { return nil }
 
 func (*cgroup) kill() {}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,8 +14,8 @@ func (t *tree) limit() {
 	if t.limits.Files > 0 {
 		t.rlimit(unix.RLIMIT_NOFILE, uint64(t.limits.Files), "open files are not limited")
 	}
-	if t.limits.Memory > 0 && (t.cgroup == nil || !t.cgroup.memory) {
-		t.rlimit(unix.RLIMIT_DATA, uint64(t.limits.Memory), "memory is not limited")
+	if data := t.data(); data > 0 && data != t.enclosed {
+		t.rlimit(unix.RLIMIT_DATA, uint64(data), "memory is not limited")
 	}
 }
 
@@ -34,15 +35,16 @@ func (t *tree) rlimit(resource int, value uint64, failure string) {
 // its own: asked first, and killed after the grace or when cut is closed. It
 // reports whether nothing is left.
 //
-// They are the rest of the tree's cgroup, or else bear its mark.
+// They bear the mark of the tree, or are the rest of its cgroup.
 func (t *tree) endStrays(grace time.Duration, cut <-chan struct{}) bool {
-	h := hunt{
-		find:  func() []entry { return t.system.census.bearers(t.mark) },
-		grace: grace,
-		cut:   cut,
+	find := func() []entry {
+		found := slices.Clone(t.system.census.bearers(t.mark))
+		for _, e := range t.cgroup.living() {
+			if !slices.ContainsFunc(found, func(f entry) bool { return f.pid == e.pid }) {
+				found = append(found, e)
+			}
+		}
+		return found
 	}
-	if t.cgroup != nil {
-		h.find, h.kill = t.cgroup.living, t.cgroup.kill
-	}
-	return h.run()
+	return hunt{find: find, kill: t.cgroup.kill, grace: grace, cut: cut}.run()
 }

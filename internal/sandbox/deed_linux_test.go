@@ -133,6 +133,12 @@ func deed(verb, object string) error {
 			return err
 		}
 		return fmt.Errorf("%d", limit.Max)
+	case "memory":
+		var limit unix.Rlimit
+		if err := unix.Getrlimit(unix.RLIMIT_DATA, &limit); err != nil {
+			return err
+		}
+		return fmt.Errorf("%d", limit.Max)
 	case "orphan": // the signal for when the parent dies
 		var sig int32
 		if err := unix.Prctl(unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&sig)), 0, 0, 0); err != nil {

@@ -15,10 +15,13 @@
 //     stat(2), and a symbolic link can be read everywhere.
 //   - TCP connections go to the ports named, and only such ports can be bound;
 //     to none if none is named. Protocols that would get around that (Multipath
-//     TCP, SCTP, SMC, TCP Fast Open, raw sockets) are refused.
+//     TCP, SCTP, SMC, TCP Fast Open, raw sockets) are refused. What listens
+//     without binding a port first gets one that the system picks all the same.
 //   - UDP, such as for DNS, and Unix sockets are not restricted, which are
 //     beyond what Landlock can tell apart. A server that may reach the socket of
-//     a container engine or a session bus can have others work for it.
+//     a container engine, of a session bus or of the hub itself can have others
+//     work for it. The hub's is closed to it if every caller has to show a token,
+//     which lies in a file.
 //   - Set-user-ID programs give no rights. A program that runs as root keeps
 //     only the capabilities that are about files, users and low ports.
 //   - Processes outside cannot be traced, nor sent signals to where the kernel
@@ -47,6 +50,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 )
@@ -62,8 +66,17 @@ type Policy struct {
 	Connect []uint16 // TCP ports that connections may be made to
 	Bind    []uint16 // TCP ports that may be listened on; 0 for any that the system picks
 
-	Dir   string // where relative paths start; "" for this process's working directory
-	Files int    // limit of open files (RLIMIT_NOFILE) that the program gets; 0 for this process's own
+	Dir string // where relative paths start; "" for this process's working directory
+
+	// Limits of the program and of each process that it starts; 0 for this
+	// process's own. They do not hold for the launcher, which may need more.
+	Files  int   // open at once (RLIMIT_NOFILE)
+	Memory int64 // bytes of data (RLIMIT_DATA)
+
+	// Parent, if not 0, is the process that starts the program: when its thread
+	// which did so ends, the program is asked to end by SIGTERM. Without it the
+	// program is not, whatever was set for the launcher.
+	Parent int
 }
 
 // UnavailableError says why this system has no sandbox to give. Trying again
@@ -102,7 +115,7 @@ func Command(p Policy, path string, argv []string) (launcher string, launch []st
 	if err := Available(); err != nil {
 		return "", nil, err
 	}
-	o := order{Program: path, Connect: p.Connect, Bind: p.Bind, Files: p.Files}
+	o := order{Program: path, Connect: p.Connect, Bind: p.Bind, Files: p.Files, Memory: p.Memory, Parent: p.Parent}
 	if o.Read, err = p.resolve(p.Read); err != nil {
 		return "", nil, err
 	}
@@ -130,6 +143,7 @@ func Launch(args []string) (handled bool, code int) {
 	if len(args) < 3 {
 		return true, refuse(errors.New("it was called without a program"))
 	}
+	signal.Reset() // what was to end the program ends this process in its place
 	var o order
 	if err := json.Unmarshal([]byte(args[1]), &o); err != nil {
 		return true, refuse(fmt.Errorf("it cannot read what it was asked for: %w", err))
@@ -174,6 +188,8 @@ type order struct {
 	Connect []uint16 `json:"connect,omitempty"`
 	Bind    []uint16 `json:"bind,omitempty"`
 	Files   int      `json:"files,omitempty"`
+	Memory  int64    `json:"memory,omitempty"`
+	Parent  int      `json:"parent,omitempty"`
 }
 
 // resolve makes paths absolute and sees that they are there.

@@ -38,10 +38,15 @@ func (o *order) launch(argv []string) error {
 	if err := filterSockets(); err != nil {
 		return fmt.Errorf("filter sockets: %w", err)
 	}
-	if o.Files > 0 {
-		if err := limitFiles(uint64(o.Files)); err != nil {
-			return fmt.Errorf("limit open files: %w", err)
-		}
+	if err := endWith(o.Parent); err != nil {
+		return err
+	}
+	if err := limit(syscall.RLIMIT_NOFILE, int64(o.Files)); err != nil {
+		return fmt.Errorf("limit open files: %w", err)
+	}
+	// Last of all, as this process itself may have more.
+	if err := limit(unix.RLIMIT_DATA, o.Memory); err != nil {
+		return fmt.Errorf("limit memory: %w", err)
 	}
 	err := unix.Exec(o.Program, argv, env)
 	if errors.Is(err, unix.EACCES) {
@@ -50,17 +55,37 @@ func (o *order) launch(argv []string) error {
 	return fmt.Errorf("start %s: %w", o.Program, err)
 }
 
-// limitFiles sets the limit of open files, or leaves a lower one. Go has raised
-// it for this process and would put back what it found when another program
-// starts, over what was set meanwhile from outside; not so after this.
-func limitFiles(n uint64) error {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+// endWith has the program asked to end when the thread of its parent that has
+// started it ends. The launcher was told so too, but that holds for its first
+// thread, and the program comes of this one.
+func endWith(parent int) error {
+	if parent == 0 {
+		return nil
+	}
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGTERM), 0, 0, 0); err != nil {
+		return fmt.Errorf("end with process %d: %w", parent, err)
+	}
+	if os.Getppid() != parent {
+		return fmt.Errorf("process %d, which has started it, has ended", parent)
+	}
+	return nil
+}
+
+// limit sets a limit of resources, or leaves a lower one; 0 stands for none. Go
+// has raised that of open files for this process and would put back what it
+// found when another program starts, over what was set meanwhile from outside;
+// not so after this.
+func limit(resource int, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(resource, &now); err != nil {
 		return err
 	}
-	limit.Max = min(limit.Max, n)
-	limit.Cur = limit.Max
-	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)
+	now.Max = min(now.Max, uint64(n))
+	now.Cur = now.Max
+	return syscall.Setrlimit(resource, &now)
 }
 
 // dropCapabilities leaves to a process of root, or with ambient capabilities,

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
@@ -179,13 +178,13 @@ func TestStartedAsItIs(t *testing.T) {
 	}
 	defer inherited.Close()
 	dir := folders(t, "here")
-	out := start(t, Policy{Files: 77}, func(c *exec.Cmd) {
+	policy := Policy{Files: 77, Memory: 1 << 45, Parent: os.Getpid()}
+	out := start(t, policy, func(c *exec.Cmd) {
 		c.ExtraFiles = []*os.File{inherited}
 		c.Dir = filepath.Join(dir, "here")
-		c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGUSR1}
-	}, "file 3", "files", "orphan", "variable TEST_VALUE", "directory", "name")
+	}, "file 3", "files", "memory", "orphan", "variable TEST_VALUE", "directory", "name")
 	self, _ := os.Executable()
-	want := "file 3: EBADF\nfiles: 77\norphan: SIGUSR1\nvariable TEST_VALUE: kept\ndirectory: here\nname: " + self + "\n"
+	want := "file 3: EBADF\nfiles: 77\nmemory: 35184372088832\norphan: SIGTERM\nvariable TEST_VALUE: kept\ndirectory: here\nname: " + self + "\n"
 	if out != want {
 		t.Errorf("got:\n%swant:\n%s", out, want)
 	}
@@ -268,6 +267,7 @@ func TestRefusals(t *testing.T) {
 		{[]string{launchWord, `{"program":"` + script + `"}`, "x"}, 126, "may lie outside"},
 		{[]string{launchWord, `{"program":"` + plain + `","read":["` + plain + `"]}`, "x"}, 126, "permission denied"},
 		{[]string{launchWord, `{"program":"/bin/true","read":["` + dir + `/gone"]}`, "x"}, 127, dir + "/gone: no such file"},
+		{[]string{launchWord, `{"program":"/bin/true","parent":1}`, "x"}, 126, "has ended"},
 	} {
 		if code, reason := refusal(t, test.args...); code != test.code || !strings.Contains(reason, test.reason) {
 			t.Errorf("%q: exit status %d, %s", test.args, code, reason)

@@ -65,8 +65,8 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 		{"no program", command("/etc/passwd"), hub.StateFailed, "command_unusable", "cannot be run", "permissions"},
 		{"no directory", noDir, hub.StateFailed, "command_unusable", "/nowhere", "cwd"},
 		{"crash at the start", command(program, "-fault", "crashstart"), hub.StateFailed, "server_crash_loop", "cannot find the database", "toolcrib server restart faulty"},
-		{"junk", command("/bin/sh", "-c", "echo Starting; echo Ready; read a; read b"), hub.StateReconnecting, "server_not_mcp", "2 lines that are no messages", "Check the command"},
-		{"not a word", command("/bin/sh", "-c", "read a; read b"), hub.StateReconnecting, "server_silent", `"initialize" within 1s`, "by hand"},
+		{"junk", command("/bin/sh", "-c", "echo Starting; echo Ready; read a; read b"), hub.StateCrashed, "server_not_mcp", "2 lines that are no messages", "Check the command"},
+		{"not a word", command("/bin/sh", "-c", "read a; read b"), hub.StateCrashed, "server_silent", `"initialize" within 1s`, "by hand"},
 		{"another protocol", command(program, "-fault", "badproto"), hub.StateFailed, "server_protocol", "1999-01-01", "2025-11-25"},
 		{"nobody there", nobody, hub.StateReconnecting, "server_unreachable", "connection refused", "address is right"},
 		{"disabled", off, hub.StateDisabled, "server_disabled", "disabled", `"enabled"`},
@@ -74,7 +74,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := budget()
 			b.Handshake = time.Second
-			if tt.state == hub.StateReconnecting {
+			if tt.state == hub.StateReconnecting || tt.state == hub.StateCrashed { // and stays so
 				b.Pause, b.Backoff = time.Minute, time.Minute
 			}
 			h := start(t, b, tt.server)

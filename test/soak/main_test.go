@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,47 +44,22 @@ func seed(tb testing.TB) uint64 {
 	return n
 }
 
-// buildServer makes the server, always without the race detector: only so does
-// it start within a few milliseconds. Its directory is one of this run, so that
-// whatever runs it was started by this run.
-var buildServer = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "toolcrib-soak-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "soakserver")
-	cmd := exec.CommandContext(context.Background(), "go", "build", "-o", path, "./test/faultserver")
-	cmd.Dir = rig.Root()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
-// serverProgram is a copy of the server for this test alone, by whose path its
-// processes are known.
+// serverProgram makes the server, always without the race detector: only so does
+// it start within a few milliseconds. It is for this test alone, and by its path
+// its processes are known.
 func serverProgram(tb testing.TB) string {
 	tb.Helper()
 	rig.Long(tb)
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		tb.Skip("NOT RUN: looking for what is left needs /proc")
 	}
-	built, err := buildServer()
-	if err != nil {
-		tb.Fatal(err)
+	path := filepath.Join(tb.TempDir(), "soakserver")
+	cmd := exec.CommandContext(tb.Context(), "go", "build", "-o", path, "./test/faultserver")
+	cmd.Dir = rig.Root()
+	if out, err := cmd.CombinedOutput(); err != nil {
+		tb.Fatalf("build the server: %v\n%s", err, out)
 	}
-	own := filepath.Join(tb.TempDir(), "soakserver")
-	if err := os.Link(built, own); err == nil {
-		return own
-	}
-	program, err := os.ReadFile(built)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := os.WriteFile(own, program, 0o700); err != nil { //nolint:gosec // it is to be run
-		tb.Fatal(err)
-	}
-	return own
+	return path
 }
 
 // soon is how long anything may take that needs no more than a moment. It only

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -52,8 +53,11 @@ func TestNPXTrees(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
+			before := losses(t, control)
 			victim := tree[chance.IntN(len(tree))]
 			victim.Signal(t, syscall.SIGKILL)
+			// A call that comes before the hub knows is lost with the server.
+			rig.Await(t, "the hub knows that "+victim.Name+" has ended", func() bool { return losses(t, control) > before })
 		}
 		for _, p := range tree {
 			rig.Await(t, "all of the tree has ended", func() bool { return !p.Alive() })
@@ -62,4 +66,14 @@ func TestNPXTrees(t *testing.T) {
 	if code := hub.Stop(); code != 0 {
 		t.Errorf("the hub ended with code %d", code)
 	}
+}
+
+// losses is how often the server was lost.
+func losses(t *testing.T, control *apiclient.Client) int {
+	t.Helper()
+	s, err := control.Server(t.Context(), "everything")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Losses
 }
