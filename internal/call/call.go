@@ -126,24 +126,28 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 	ctx, cancel := r.within(ctx, server)
 	defer cancel()
 	for n := 1; ; n++ {
-		use, err := p.fleet.Acquire(ctx, server.Key)
-		if err != nil {
-			return err
-		}
-		if err := p.offered(r); err != nil {
-			use.Done(err)
-			return err
-		}
-		r.reply, err = use.Conn().Do(ctx, &r.up, r.Exchange)
-		use.Done(err)
-		if err == nil {
-			return nil
-		}
-		if n == attempts || ctx.Err() != nil || !errors.Is(err, transport.ErrNotSent) {
-			p.log.Info("a call failed", "server", server.Key, "tool", r.entry.Tool.Name, "attempts", n, "took", time.Since(r.began), "error", err)
+		err := p.send(ctx, r)
+		if err == nil || n == attempts || ctx.Err() != nil || !errors.Is(err, transport.ErrNotSent) {
+			if err != nil {
+				p.log.Info("a call failed", "server", server.Key, "tool", r.entry.Tool.Name, "attempts", n, "took", time.Since(r.began), "error", err)
+			}
 			return err
 		}
 	}
+}
+
+// send sends the call once.
+func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
+	use, err := p.fleet.Acquire(ctx, r.entry.Server.Key)
+	if err != nil {
+		return err
+	}
+	defer func() { use.Done(err) }() // also if the exchange panics: the server is not to blame
+	if err = p.offered(r); err != nil {
+		return err
+	}
+	r.reply, err = use.Conn().Do(ctx, &r.up, r.Exchange)
+	return err
 }
 
 // offered is an error if the tool has been hidden since it was looked up, as it

@@ -180,7 +180,7 @@ func walk(t *testing.T, hub *rig.Hub, v *vault) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	paths := []string{"/", "/readyz", "/healthz"}
+	paths := []string{"/", "/readyz", "/healthz", "/metrics"}
 	for _, op := range operations(t) {
 		switch {
 		case op.method != http.MethodGet:
@@ -237,13 +237,14 @@ func commands(t *testing.T, home rig.Home, env []string, v *vault, servers []rig
 		"server list", "server list --json", "tool list", "tool list --json", "calls", "calls --json", "status", "status --json",
 		"config show", "config show --json", "config check", "config check --json", "secret list", "secret list --json",
 		"doctor", "doctor --json", "token show", "config reload", "server restart --all", "server list --log-level debug",
+		"top --once", "index list", "index list --json", "index export", "lease list", "lease list --json", "lease hold me talks crashes",
 	}
 	refused := " " + filepath.Join(home.Dir, "refused.json")
 	for _, command := range []string{"config check", "import", "server list --config", "serve --config"} {
 		lines = append(lines, command+refused)
 	}
 	for _, s := range servers {
-		lines = append(lines, "server show "+s.Key, "server log "+s.Key+" --lines 0", "call "+s.Key+"__nothing")
+		lines = append(lines, "server show "+s.Key, "server drift "+s.Key, "server log "+s.Key+" --lines 0", "call "+s.Key+"__nothing")
 	}
 	for _, line := range lines {
 		cmd := exec.CommandContext(t.Context(), rig.HubBinary(t), strings.Fields(line)...)
