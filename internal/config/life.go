@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -111,9 +112,10 @@ func (e *entry) readReconnects(m member) { e.whole(&e.server.MaxReconnects, m, 0
 // secret, which could not be told from the rest.
 func (e *entry) readHealthPath(m member) {
 	path := e.plain(m.name, m.value)
+	_, err := url.ParseRequestURI(path)
 	switch {
 	case path == "": // reported already; or files that programs write have it
-	case !strings.HasPrefix(path, "/"), strings.ContainsAny(path, "?#"), hasControl(path):
+	case err != nil, !strings.HasPrefix(path, "/"), strings.ContainsAny(path, "?#"), hasControl(path):
 		e.problem(m.value.StartOffset, `%s%s must be a path that begins with "/", without a query`, e.where, quoted(m.name))
 	default:
 		e.server.Health.Path = path

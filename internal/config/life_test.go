@@ -57,3 +57,16 @@ func TestSchemaHasEveryPart(t *testing.T) {
 		}
 	}
 }
+
+// What is taken for a path can be asked for: else every check would fail.
+func TestHealthPath(t *testing.T) {
+	for path, good := range map[string]bool{
+		"/health": true, "//health": true, "/健康": true, "/a%20b": true, "/a;b": true, "": true,
+		"/%zz": false, "/%": false, "health": false, "http://other/health": false, "/a?b": false, "/a#b": false, `\\\\host`: false,
+	} {
+		_, _, err := Parse("f", []byte(`{"mcpServers":{"a":{"url":"http://h/mcp","healthCheckPath":"`+path+`"}}}`), nil)
+		if good != (err == nil) {
+			t.Errorf("%q: %v", path, err)
+		}
+	}
+}

@@ -119,13 +119,19 @@ func (f *filling) stdio(s *hub.Server) {
 }
 
 // paths fills in paths of a server's sandbox, which start from its working
-// directory, and makes them absolute.
+// directory, and makes them absolute. One with which nothing is left is an
+// error: it would open the whole directory.
 func (f *filling) paths(paths []string, dir string) []string {
 	filled := slices.Clone(paths)
-	for i, path := range filled {
-		path, err := f.resolver.Resolve(path)
+	for i, text := range filled {
+		path, err := f.resolver.Resolve(text)
 		f.fail(err)
 		switch {
+		case f.err != nil:
+			return nil
+		case path == "":
+			f.unfit(text, "a path of the sandbox is empty")
+			return nil
 		case strings.HasPrefix(path, "~"): // for the user's home
 			path, err = f.resolver.Path(path)
 		case !filepath.IsAbs(path):

@@ -151,6 +151,7 @@ func TestUnresolved(t *testing.T) {
 		`{"command":"x","env":{"B":"${B}","A":"${secret:a}"}}`:           "${secret:a}: there is no store of sealed values",
 		`{"command":"x","sandbox":{"write":["${env:NONE}/x"]}}`:          "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"command":"x","cwd":"${env:NONE}/x"}`:                          "${env:NONE}: the environment variable NONE of Toolcrib is not set",
+		`{"command":"x","cwd":"/","sandbox":{"write":["${NOTES:-}"]}}`:   "${NOTES:-…}: with it, a path of the sandbox is empty",
 		`{"command":"x","envFile":"gone"}`:                               "${envFile:gone}: the file " + dir + "/gone cannot be read: there is no such file",
 		`{"command":"x","envFile":"bad.env"}`:                            "${envFile:bad.env}: line 1 of the file " + dir + `/bad.env has no \"=\"`,
 		`{"command":"x","envFile":"${NONE}"}`:                            "${env:NONE}: the environment variable NONE of Toolcrib is not set",

@@ -40,6 +40,9 @@ func unavailable() string {
 	case version < abi:
 		return fmt.Sprintf("the kernel's Landlock knows no TCP ports (its version is %d, and %d is needed)", version, abi)
 	}
+	if _, err := os.Stat(self); err != nil {
+		return "/proc is not there, through which Toolcrib starts itself once more"
+	}
 	return ""
 }
 

@@ -84,6 +84,7 @@ func TestProbeAsks(t *testing.T) {
 			asked <- n
 			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"Method not found"}}`, n.ID)
 		}
+		p.next() // it ends with the connection, and not before the last answer was seen
 	})
 	for range cap(asked) {
 		if err := probe(t, c, "/health"); err != nil { // the path is of remote servers only
