@@ -32,6 +32,8 @@ const (
 	maxReconnects = 1_000_000
 	maxMisses     = 100
 	maxFailures   = 1000
+
+	minProbeInterval = 10 * time.Millisecond
 )
 
 // usualBreaker is the breaker of a server that says nothing about it.
@@ -99,9 +101,15 @@ func (e *entry) readPreload(m member)    { e.set(&e.server.Preload, m) }
 func (e *entry) readPinned(m member)     { e.set(&e.server.Pinned, m) }
 func (e *entry) readDirectNode(m member) { e.set(&e.server.DirectNode, m) }
 
-func (e *entry) readIdleStop(m member)       { e.interval(&e.server.IdleStop, m) }
-func (e *entry) readListTTL(m member)        { e.interval(&e.server.ListTTL, m) }
-func (e *entry) readHealthInterval(m member) { e.interval(&e.server.Health.Interval, m) }
+func (e *entry) readIdleStop(m member) { e.interval(&e.server.IdleStop, m) }
+func (e *entry) readListTTL(m member)  { e.interval(&e.server.ListTTL, m) }
+
+func (e *entry) readHealthInterval(m member) {
+	e.interval(&e.server.Health.Interval, m)
+	if every := e.server.Health.Interval; every > 0 && every < minProbeInterval {
+		e.problem(m.value.StartOffset, `%s%s must be at least %v, or "off" for never`, e.where, quoted(m.name), minProbeInterval)
+	}
+}
 
 func (e *entry) readHealthTimeout(m member) { e.span(&e.server.Health.Timeout, m) }
 

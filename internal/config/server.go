@@ -104,6 +104,8 @@ func (e *entry) checkKey() {
 		e.problem(e.at, "a server's name is longer than %d characters", maxKey)
 	case strings.ContainsFunc(key, unicode.IsControl):
 		e.problem(e.at, "a server's name has a control character")
+	case key == "." || key == "..": // which no address of the HTTP API can name
+		e.problem(e.at, "a server cannot be named %s", quoted(key))
 	}
 }
 

@@ -117,6 +117,8 @@ func leaseFault(holder string, tools []string, ttl time.Duration) string {
 	switch {
 	case holder == "" || utf8.RuneCountInString(holder) > maxHolderName || strings.ContainsFunc(holder, unicode.IsControl):
 		return fmt.Sprintf("the holder's name must have 1 to %d characters, and no control characters", maxHolderName)
+	case holder == "." || holder == "..": // which no address of the HTTP API can name
+		return "the holder's name must not be . or .."
 	case len(tools) > maxHolderTools:
 		return fmt.Sprintf("tools: at most %d may be held", maxHolderTools)
 	case ttl < minTTL || ttl > maxTTL:

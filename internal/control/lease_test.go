@@ -159,6 +159,7 @@ func TestLeaseBounds(t *testing.T) {
 		ttl    time.Duration
 	}{
 		"no holder":      {"", []string{"a"}, 0},
+		"no path":        {"..", []string{"a"}, 0},
 		"long holder":    {strings.Repeat("名", 129), []string{"a"}, 0},
 		"control":        {"a\nb", []string{"a"}, 0},
 		"many tools":     {"h", many, 0},

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -22,11 +23,11 @@ type hunt struct {
 func (h hunt) run() bool {
 	const longestPause = 100 * time.Millisecond
 
-	found := h.find()
+	seen := make(map[identity]bool)
+	found := h.look(seen)
 	if len(found) == 0 {
 		return true
 	}
-	seen := make(map[identity]bool)
 	defer func() {
 		for id := range seen {
 			id.reap()
@@ -52,7 +53,7 @@ func (h hunt) run() bool {
 			over = true
 		}
 		if over && killing {
-			return len(h.find()) == 0
+			return len(h.look(seen)) == 0
 		}
 		if over {
 			killing, h.cut, pause = true, nil, time.Millisecond
@@ -61,9 +62,22 @@ func (h hunt) run() bool {
 				h.kill()
 			}
 		}
-		found = h.find()
+		found = h.look(seen)
 	}
 	return true
+}
+
+// look returns those that live, among them all that were seen before: whoever is
+// about to end, or runs another program by now, may show its mark no more.
+func (h hunt) look(seen map[identity]bool) []entry {
+	found := slices.Clip(h.find())
+	for id := range seen {
+		if now, ok := find(id.PID); ok && now.start == id.Start && !now.zombie &&
+			!slices.ContainsFunc(found, func(e entry) bool { return e.pid == id.PID }) {
+			found = append(found, now)
+		}
+	}
+	return found
 }
 
 // signal sends a signal to this very process. On Linux the process is held by

@@ -38,7 +38,7 @@ func (t *tree) rlimit(resource int, value uint64, failure string) {
 // They bear the mark of the tree, or are the rest of its cgroup.
 func (t *tree) endStrays(grace time.Duration, cut <-chan struct{}) bool {
 	find := func() []entry {
-		found := slices.Clone(t.system.census.bearers(t.mark))
+		found := slices.Clip(t.system.census.bearers(t.mark))
 		for _, e := range t.cgroup.living() {
 			if !slices.ContainsFunc(found, func(f entry) bool { return f.pid == e.pid }) {
 				found = append(found, e)
