@@ -147,6 +147,22 @@ func TestStraysEnd(t *testing.T) {
 	}
 }
 
+// One that was asked to end is not lost sight of when it runs another program,
+// without its mark.
+func TestStrayChangesItsMark(t *testing.T) {
+	const stray = `trap 'exec env -u TOOLCRIB_TREE sleep 600' TERM; echo ready $$; while :; do sleep 0.01; done`
+	p, err := Start(Spec{
+		Command: "sh", Args: []string{"-c", `setsid sh -c "$0" & read line`, stray}, Ledger: openLedger(t, t.TempDir()),
+		StopGrace: never, KillGrace: 200 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := ready(t, p)
+	stop(t, p)
+	wantGone(t, pid)
+}
+
 func TestStraysAreReaped(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Skip("no subreaper:", err)

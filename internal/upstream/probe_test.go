@@ -146,6 +146,7 @@ func TestProbeAnsweredWithGarbage(t *testing.T) {
 		n, _ := p.next()
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{}`, n.ID)
 		p.send(`{garbage}`)
+		p.next() // that the ping was given up
 		p.next()
 	})
 	before := c.Heard()
