@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -51,7 +52,7 @@ type secretSet struct {
 
 // Run seals a value.
 func (c *secretSet) Run(ctx context.Context, s *session) error {
-	value, err := s.readSecret(c.Name)
+	value, err := s.readSecret(ctx, c.Name)
 	if err != nil {
 		return err
 	}
@@ -67,14 +68,18 @@ func (c *secretSet) Run(ctx context.Context, s *session) error {
 }
 
 // readSecret asks for a value without showing what is typed, or reads what is
-// piped in, without the last line's end.
-func (s *session) readSecret(name string) (string, error) {
+// piped in, without the last line's end. When ctx ends it gives up a person who
+// types.
+func (s *session) readSecret(ctx context.Context, name string) (string, error) {
 	var value string
 	if f, ok := s.env.Stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		fmt.Fprintf(s.env.Stderr, s.out.say("Value of %s (not shown): ", "%s 的值（不显示）："), clean(name))
-		raw, err := term.ReadPassword(int(f.Fd()))
+		raw, err := readHidden(ctx, int(f.Fd()))
 		fmt.Fprintln(s.env.Stderr)
 		if err != nil {
+			if ctx.Err() != nil {
+				return "", err
+			}
 			return "", unreadable("terminal", err)
 		}
 		value = string(raw)
@@ -89,6 +94,30 @@ func (s *session) readSecret(name string) (string, error) {
 		return "", hub.E(message.SecretMissing, nil)
 	}
 	return value, nil
+}
+
+// readHidden reads a line from a terminal that does not show it. When ctx ends the
+// terminal is as it was before; what reads it ends with the program.
+func readHidden(ctx context.Context, terminal int) ([]byte, error) {
+	before, err := term.GetState(terminal)
+	if err != nil {
+		return nil, err
+	}
+	type line struct {
+		text []byte
+		err  error
+	}
+	read := make(chan line, 1)
+	go func() {
+		text, err := term.ReadPassword(terminal)
+		read <- line{text, err}
+	}()
+	select {
+	case l := <-read:
+		return l.text, l.err
+	case <-ctx.Done():
+		return nil, errors.Join(context.Cause(ctx), term.Restore(terminal, before))
+	}
 }
 
 type secretRemove struct {
