@@ -256,7 +256,7 @@ func (a *App) assemble() error {
 	a.stats = a.measure()
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
-		Costs: a.stats.Typical,
+		Brief: a.opt.OnDemand, Costs: a.stats.Typical,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,

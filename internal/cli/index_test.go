@@ -30,6 +30,7 @@ func TestIndexCommands(t *testing.T) {
 		`{"server_id":"foreign","tools":[]}]}`)
 	broken := file(filepath.Join(t.TempDir(), "broken.json"), "{\n")
 	export := filepath.Join(t.TempDir(), "export.json")
+	other := file(filepath.Join(t.TempDir(), "other.json"), "{}")
 	for _, test := range []struct {
 		args string
 		code int
@@ -46,6 +47,8 @@ func TestIndexCommands(t *testing.T) {
 		{"server accept robot nothing", exitFailure, []string{"nothing"}},
 		{"server accept robot look", exitOK, []string{"Accepted: 1. Left: 1.\n  stop\n"}},
 		{"index list --server robot", exitOK, []string{"robot__look", "high, blocking", "(stale)", "perception"}},
+		// A command with another file forgets nothing of the usual one's servers.
+		{"--config " + other + " index list --tool look", exitOK, []string{"no such tools"}},
 		{"index --tool look --tag perception", exitOK, []string{"robot__look"}},
 		{"index list --server nobody", exitFailure, []string{"nobody"}},
 		{"--lang zh server accept robot", exitOK, []string{"已接受：1 项"}},

@@ -21,8 +21,9 @@ import (
 const leastInterval = time.Second
 
 type top struct {
-	Interval time.Duration `short:"i" help:"How often to look again." default:"2s" placeholder:"TIME"`
-	Once     bool          `help:"Look once, as is done without a terminal."`
+	Interval   time.Duration `short:"i" help:"How often to look again." default:"2s" placeholder:"TIME"`
+	Once       bool          `help:"Look once, as is done without a terminal."`
+	Operations bool          `short:"o" help:"Show how long each operation took, in place of the servers."`
 }
 
 // Run shows what the hub and its servers do and take, again and again on a
@@ -48,10 +49,21 @@ func (c *top) Run(ctx context.Context, s *session) error {
 		return err
 	}
 	if c.Once || s.out.width == 0 || os.Getenv("TERM") == "dumb" {
-		s.out.activity(first, nil)
+		c.show(s.out, first, nil)
 		return nil
 	}
 	return c.follow(ctx, s, h, first)
+}
+
+// show prints one look.
+func (c *top) show(p *printer, now, before *sight) {
+	p.summary(now, before)
+	p.line("")
+	if c.Operations {
+		p.grid(p.operations(now))
+		return
+	}
+	p.grid(p.columns(now, before))
 }
 
 // What is written to a terminal (ECMA-48, and what xterm added to it): another
@@ -73,7 +85,7 @@ func (c *top) follow(ctx context.Context, s *session, h *link, now *sight) error
 	defer tick.Stop()
 	var before *sight
 	for {
-		s.frame(now, before)
+		c.frame(s, now, before)
 		if s.stdout.err != nil {
 			return nil // which is told as any error of writing is
 		}
@@ -96,7 +108,7 @@ func (c *top) follow(ctx context.Context, s *session, h *link, now *sight) error
 // frame shows one look on the terminal, as far as there is room: whoever
 // resizes it sees that at the next one. All is written at once, over what was
 // there, so that nothing flickers.
-func (s *session) frame(now, before *sight) {
+func (c *top) frame(s *session, now, before *sight) {
 	columns, rows := s.env.Width, 0
 	if f, ok := s.stdout.w.(*os.File); ok {
 		if w, h, err := term.GetSize(int(f.Fd())); err == nil {
@@ -106,7 +118,7 @@ func (s *session) frame(now, before *sight) {
 	var text bytes.Buffer
 	p := *s.out
 	p.w, p.width = &text, columns
-	p.activity(now, before)
+	c.show(&p, now, before)
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	if rows > 0 && len(lines) > rows {
 		hidden := len(lines) - rows + 1
@@ -183,9 +195,8 @@ func (v *sight) load(key string) load {
 
 func (l load) calls() int64 { return l.good.Total + l.failed }
 
-// activity prints a look: the hub, and a table of its servers. What is per
-// second needs a look before.
-func (p *printer) activity(v, before *sight) {
+// summary prints how the hub is. What is per second needs a look before.
+func (p *printer) summary(v, before *sight) {
 	say := p.say
 	r, all := v.stats.Resources, v.load("")
 	var had int64
@@ -214,8 +225,10 @@ func (p *printer) activity(v, before *sight) {
 		"p95 " + took(all.good, all.good.P95),
 		fmt.Sprintf(say("%d failed", "%d 次失败"), all.failed),
 	}, ", "))
-	p.line("")
-	p.grid(p.columns(v, before))
+	p.line("%s  %s", say("Index", "索引"), strings.Join([]string{
+		fmt.Sprintf(say("%d tools", "%d 个工具"), r.CacheSize),
+		fmt.Sprintf(say("%d of built-in servers", "内置服务器 %d 个"), r.EmbeddedTools),
+	}, ", "))
 }
 
 // column is one of a table whose columns give way where there is no room.

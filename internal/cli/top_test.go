@@ -34,7 +34,7 @@ func twoLooks() (before, now *sight) {
 				"tools/call wait":        {Count: 7, Total: 7, P50: 61_000, P95: 3_700_000},
 			},
 			Resources: api.Resources{
-				TotalServers: 3, RunningServers: 1, ActiveProcesses: 6, Uptime: 3600, Memory: 64 << 20, CPU: 10.5, Goroutines: 40, OpenFiles: 21,
+				TotalServers: 3, RunningServers: 1, ActiveProcesses: 6, Uptime: 3600, Memory: 64 << 20, CPU: 10.5, Goroutines: 40, OpenFiles: 21, CacheSize: 12, EmbeddedTools: 10,
 			},
 		},
 		trees: map[string]api.ProcessTree{
@@ -67,6 +67,7 @@ func TestActivity(t *testing.T) {
 Toolcrib v1  up 1h00m, 1 of 3 servers running, 12 tools, 3 sessions
 Hub    CPU 12.5%, 64.0 MiB, 40 goroutines, 21 files open, 6 processes of servers
 Calls  512, 5.0/s, p50 4.2ms, p95 1.5s, 5 failed
+Index  12 tools, 10 of built-in servers
 
 SERVER  STATE         FOR  CALLS  CALLS/S    P50    P95  FAILED     CPU     MEMORY  PROC  INST
 files   ● ready     1h30m    505      2.5  3.1ms  120ms       5  150.0%  100.0 MiB     5     1
@@ -77,6 +78,7 @@ wait    ○ idle      1h30m      7      3.5  1m01s  1h01m       0               
 Toolcrib v1  up 1h00m, 1 of 3 servers running, 12 tools, 3 sessions
 Hub    CPU 12.5%, 64.0 MiB, 40 goroutines, 21 files open, 6 processes of servers
 Calls  512, 5.0/s, p50 4.2ms, p95 1.5s, 5 failed
+Index  12 tools, 10 of built-in servers
 
 SERVER  STATE       CALLS  CALLS/S    P95  FAILED     CPU     MEMORY
 files   ● ready       505      2.5  120ms       5  150.0%  100.0 MiB
@@ -87,6 +89,7 @@ wait    ○ idle          7      3.5  1h01m       0
 Toolcrib v1  已运行 1h00m, 1/3 个服务器在运行, 12 个工具, 3 个会话
 本体  CPU -, 64.0 MiB, 40 个协程, 打开 21 个文件, 服务器共 6 个进程
 调用  512, -/s, p50 4.2ms, p95 1.5s, 5 次失败
+索引  12 个工具, 内置服务器 10 个
 
 服务器  状态      CPU       内存
 files   ● 就绪      -  100.0 MiB
@@ -97,6 +100,7 @@ wait    ○ 待命
 Toolcrib v1  up 1h00m, 1 of 3 servers running, 12 tools, 3 sessions
 Hub    CPU -, 64.0 MiB, 40 goroutines, 21 files open, 6 processes of servers
 Calls  512, -/s, p50 4.2ms, p95 1.5s, 5 failed
+Index  12 tools, 10 of built-in servers
 
 SERVER  STATE         P95  CPU     MEMORY
 files   ● ready     120ms    -  100.0 MiB
@@ -106,7 +110,7 @@ wait    ○ idle      1h01m
 	} {
 		var out bytes.Buffer
 		p := &printer{w: &out, width: test.width, lang: test.lang}
-		p.activity(now, test.before)
+		(&top{}).show(p, now, test.before)
 		if got := "\n" + out.String(); got != test.want {
 			t.Errorf("in %d columns:\n%s\nwant\n%s", test.width, got, test.want)
 		}
@@ -150,6 +154,17 @@ func TestTop(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range []string{"Toolcrib v7  up ", "\nCalls  1, -/s, p50 ", "\ncalculator "} {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%q is missing in\n%s", want, out)
+			}
+		}
+	})
+	t.Run("operations", func(t *testing.T) {
+		s, out, _ := newTest(t, message.English, "")
+		if err := (&top{Interval: time.Second, Operations: true}).Run(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{" P99\n", "\nserver/start calculator ", "\ntools/call calculator/calculator      1  "} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%q is missing in\n%s", want, out)
 			}

@@ -33,6 +33,11 @@ type Options struct {
 	Secrets  *secret.Store
 	Log      *slog.Logger
 
+	// Brief is for a hub that a command makes for itself, perhaps with another
+	// file than the data directory's own: the lists of servers that are not in it
+	// stay in the index.
+	Brief bool
+
 	// Probe opens a connection for a test, with everything that the fleet's
 	// connections have as well; see [upstream.Dial].
 	Probe func(ctx context.Context, s hub.Server) (*upstream.Conn, error)
@@ -109,6 +114,10 @@ func (c *Control) apply(s Source) {
 // list tells the catalog which servers there are.
 func (c *Control) list(cfg *config.Config) {
 	c.opt.Catalog.SetFreshness(cfg.CacheTTL, cfg.ForceRefresh)
+	if c.opt.Brief {
+		c.opt.Catalog.SetServersMeanwhile(cfg.Servers)
+		return
+	}
 	c.opt.Catalog.SetServers(cfg.Servers)
 }
 

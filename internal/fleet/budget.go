@@ -170,10 +170,9 @@ func jittered(d time.Duration) time.Duration { return d - rand.N(d/4+1) }
 func (c *counter) last(key string, reason *hub.Error, then sequel) *hub.Error {
 	switch {
 	case then == notAgain:
-		return hub.E(message.ServerNotRestarted, reason, "server", key, "reason", reason.Text(message.English).String())
+		return hub.E(message.ServerNotRestarted, reason, "server", key)
 	case then == spent && c.failed > 0:
-		return hub.E(message.ServerReconnects, reason, "server", key,
-			"count", strconv.Itoa(c.failed), "reason", reason.Text(message.English).String())
+		return hub.E(message.ServerReconnects, reason, "server", key, "count", strconv.Itoa(c.failed))
 	case then == spent && reason.Code == message.ServerExited:
 		return hub.E(message.ServerCrashLoop, reason, "server", key,
 			"count", strconv.Itoa(len(c.ends)), "window", c.budget.Window.String(),

@@ -211,6 +211,9 @@ func TestLastReason(t *testing.T) {
 			ends++
 		}
 		last := c.last("files", tt.reason, then)
+		if zh := last.Text(message.Chinese).What; last.Code == message.ServerNotRestarted && !strings.HasSuffix(zh, tt.reason.Text(message.Chinese).String()) {
+			t.Errorf("the reason in Chinese is in %q", zh)
+		}
 		if got := last.Text(message.English); last.Code != tt.code || ends != tt.ends || got.What != tt.what || !strings.Contains(got.Remedy, tt.remedy) {
 			t.Errorf("after %d ends got %s: %q, want %q", ends, last.Code, got, tt.what)
 		}

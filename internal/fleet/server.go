@@ -292,11 +292,10 @@ func stopped(key string) *hub.Error { return hub.E(message.ServerStopped, nil, "
 
 // down is what a caller is told of why a server is not ready.
 func (s *server) down(reason *hub.Error) *hub.Error {
-	text := ""
-	if reason != nil {
-		text = reason.Text(message.English).String()
+	if reason == nil {
+		return hub.E(message.ServerDown, nil, "server", s.key, "reason", "")
 	}
-	return hub.E(message.ServerDown, reason, "server", s.key, "reason", text)
+	return hub.E(message.ServerDown, reason, "server", s.key)
 }
 
 // tooLate is for who has waited until ctx ended: the reason why the server is

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"errors"
+	"maps"
 
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -41,9 +42,18 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Text is what a person is told, in the language asked for.
+// Text is what a person is told, in the language asked for. Where it gives a
+// reason and has none among its values, that is the text of the cause.
 func (e *Error) Text(lang message.Lang) message.Text {
-	return message.For(lang, e.Code, e.Args)
+	args := e.Args
+	if cause, ok := errors.AsType[*Error](e.Err); ok && args["reason"] == "" {
+		args = maps.Clone(args)
+		if args == nil {
+			args = make(message.Args, 1)
+		}
+		args["reason"] = cause.Text(lang).String()
+	}
+	return message.For(lang, e.Code, args)
 }
 
 // AsError returns err as an *Error: err itself if it is one or wraps one, else

@@ -37,8 +37,8 @@ var clientTexts = texts{
 		Text{"已为此客户端启动 Toolcrib，但未能就绪：{detail}。", "请运行 toolcrib doctor；其日志在 {log}"},
 	},
 	HubStillStarting: {
-		Text{"Process {pid} holds the data directory {path}, but does not serve yet.", "Try again in a moment; if it stays so, end that process."},
-		Text{"进程 {pid} 占用数据目录 {path}，但尚未提供服务。", "请稍后再试；若一直如此，请结束该进程。"},
+		Text{"Process {pid} holds the data directory {path}, but does not serve: it is being started or stopped.", "Try again in a moment; if it stays so, end that process."},
+		Text{"进程 {pid} 占用数据目录 {path}，但没有提供服务：它正在启动或停止。", "请稍后再试；若一直如此，请结束该进程。"},
 	},
 	HubNotRunning: {
 		Text{"No Toolcrib is running on the data directory {path}.", "Start one with: toolcrib serve"},

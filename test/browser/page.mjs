@@ -142,7 +142,7 @@ const parts = {
     await page.keyboard.press('Enter');
     await server.locator('.log .entry').first().waitFor();
     await shows(server.locator('.names'), 'get-sum');
-    for (const text of ['Half of them took at most', '95% took at most', 'Instances', 'MiB']) await shows(server.locator('.details'), text);
+    for (const text of ['Half of them took at most', '95% took at most', '99% took at most', 'Fastest and slowest', 'Instances', 'MiB', 'Processor time']) await shows(server.locator('.details'), text);
     const before = await page.evaluateHandle(() => [...document.querySelectorAll('.server, .tool, .call')]);
     await page.locator('#search').fill('everything__echo');
     check(await page.locator('.tool').count() === 1, 'the search does not find the one tool');

@@ -51,7 +51,7 @@ func TestKilledHubs(t *testing.T) {
 	})
 
 	dataDir := t.TempDir()
-	kills := times(20, 50)
+	const kills = 50
 	left := 0
 	for i := range kills {
 		hub := rig.StartHubIn(t, dataDir, servers...)

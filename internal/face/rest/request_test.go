@@ -23,7 +23,7 @@ func TestKeysInPaths(t *testing.T) {
 	for _, test := range []struct{ key, escaped string }{
 		{"a/b", "a%2Fb"},
 		{"../../etc/passwd", "..%2F..%2Fetc%2Fpasswd"},
-		{"..", "%2E%2E"},
+		{"...", "%2E%2E%2E"},
 		{"a%2Fb", "a%252Fb"},
 		{"天气", "%E5%A4%A9%E6%B0%94"},
 		{"a b?c#d&e=f;g", "a%20b%3Fc%23d&e=f;g"},

@@ -1,7 +1,7 @@
 // What needs a person first, and the hub itself.
 
 import { $, el, facts, keyed, say, set, show, sign } from './dom.js';
-import { bytes, clock, span, t } from './text.js';
+import { bytes, clock, span, t, took } from './text.js';
 import { stateSign } from './servers.js';
 
 const recent = 15 * 60 * 1000; // for how long a call that failed is shown on top
@@ -95,6 +95,7 @@ export function hub(state) {
   const config = s.config.path ? (s.config.exists ? s.config.path : t('configMissing', s.config.path)) : t('configNone');
   const { resources: used, processes } = state.stats;
   const servers = processes.reduce((sum, tree) => sum + tree.memory_bytes, 0);
+  const spent = processes.reduce((sum, tree) => sum + tree.cpu_seconds, 0);
   facts($('hub-facts'), [
     [t('uptime'), span(state.now() - Date.parse(s.started))],
     [t('sessions'), s.sessions],
@@ -102,7 +103,10 @@ export function hub(state) {
     [t('config'), config, 'code'],
     [t('dataDir'), s.dataDir, 'code'],
     [t('pid'), s.pid],
-    [t('memory'), t('memoryWith', bytes(used.memory_bytes), bytes(servers))],
+    [t('memory'), t('ownAndServers', bytes(used.memory_bytes), bytes(servers))],
+    [t('cpu'), t('ownAndServers', took(1000 * used.cpu_seconds), took(1000 * spent))],
+    [t('processes'), used.active_processes],
+    [t('indexed'), t('indexedWith', used.cache_size, used.embedded_tools)],
   ]);
   const warnings = s.config.warnings ?? [];
   show($('warnings'), warnings.length);

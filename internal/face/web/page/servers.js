@@ -138,12 +138,16 @@ function figures(s, stats) {
   const tree = stats.processes.find((one) => one.server === s.key);
   return [
     [t('calls'), t('callCount', (good?.total ?? 0) + failed, failed)],
+    [t('average'), good && took(good.avg)],
     [t('median'), good && took(good.p50)],
     [t('slowest'), good && took(good.p95)],
+    [t('rarest'), good && took(good.p99)],
+    [t('extremes'), good && `${took(good.min)} – ${took(good.max)}`],
     [t('underway'), s.calls || ''],
     [t('instances'), s.instances],
     [t('processes'), tree?.processes],
     [t('memory'), tree && bytes(tree.memory_bytes)],
+    [t('cpu'), tree && took(1000 * tree.cpu_seconds)],
   ];
 }
 
