@@ -43,7 +43,7 @@ func Fault(era protocol.Era, id []byte, e *hub.Error) Answer {
 		b = append(b, `,"supported":`...)
 		b = protocol.AppendRevisions(b)
 	} else {
-		b = appendArgs(b, e.Args)
+		b = appendArgs(b, e.Values(message.English))
 	}
 	return Answer{Raw: append(b, "}}}"...), Code: code}
 }

@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"maps"
+	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -42,18 +43,23 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Text is what a person is told, in the language asked for. Where it gives a
-// reason and has none among its values, that is the text of the cause.
+// Text is what a person is told, in the language asked for.
 func (e *Error) Text(lang message.Lang) message.Text {
-	args := e.Args
-	if cause, ok := errors.AsType[*Error](e.Err); ok && args["reason"] == "" {
-		args = maps.Clone(args)
-		if args == nil {
-			args = make(message.Args, 1)
-		}
-		args["reason"] = cause.Text(lang).String()
+	return message.For(lang, e.Code, e.Values(lang))
+}
+
+// Values are what stands in the text in the language asked for: the Args and,
+// where the text gives a reason that is not among them, the text of the cause.
+// They are not to be changed.
+func (e *Error) Values(lang message.Lang) message.Args {
+	cause, ok := errors.AsType[*Error](e.Err)
+	if _, given := e.Args["reason"]; given || !ok || !strings.Contains(message.For(lang, e.Code, nil).What, "{reason}") {
+		return e.Args
 	}
-	return message.For(lang, e.Code, args)
+	args := make(message.Args, len(e.Args)+1)
+	maps.Copy(args, e.Args)
+	args["reason"] = cause.Text(lang).String()
+	return args
 }
 
 // AsError returns err as an *Error: err itself if it is one or wraps one, else
