@@ -74,6 +74,31 @@ func builtin(key string) hub.Server {
 // offers is a server that has the tools, lists them after the delay, and
 // answers each call as its tool is called.
 func offers(delay time.Duration, tools ...string) func(p *peer) {
+	var list []string
+	for _, tool := range tools {
+		list = append(list, `{"name":"`+tool+`","inputSchema":{"type":"object"}}`)
+	}
+	return lists(delay, strings.Join(list, ","), func(p *peer, n note) (lives bool) {
+		switch n.Params.Name {
+		case "fail":
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":true}}`, n.ID)
+		case "nofail":
+			p.send(`{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"isError":true},"content":[],"isError":false}}`, n.ID)
+		case "refuse":
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}`, n.ID)
+		case "silent":
+		case "die":
+			return false
+		default:
+			p.result(n, "done")
+		}
+		return true
+	})
+}
+
+// lists is a server that lists what is given, after the delay, and lives as long
+// as called says so.
+func lists(delay time.Duration, tools string, called func(p *peer, n note) (lives bool)) func(p *peer) {
 	return func(p *peer) {
 		for {
 			n, ok := p.next()
@@ -84,25 +109,9 @@ func offers(delay time.Duration, tools ...string) func(p *peer) {
 				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, n.ID)
 			case n.Method == "tools/list":
 				time.Sleep(delay)
-				var list []string
-				for _, tool := range tools {
-					list = append(list, `{"name":"`+tool+`","inputSchema":{"type":"object"}}`)
-				}
-				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, n.ID, strings.Join(list, ","))
-			case n.Method == "tools/call":
-				switch n.Params.Name {
-				case "fail":
-					p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"isError":true}}`, n.ID)
-				case "nofail":
-					p.send(`{"jsonrpc":"2.0","id":%s,"result":{"structuredContent":{"isError":true},"content":[],"isError":false}}`, n.ID)
-				case "refuse":
-					p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no"}}`, n.ID)
-				case "silent":
-				case "die":
-					return
-				default:
-					p.result(n, "done")
-				}
+				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s]}}`, n.ID, tools)
+			case n.Method == "tools/call" && !called(p, n):
+				return
 			}
 		}
 	}

@@ -13,23 +13,10 @@ import (
 // describes is a server that has a tool x, describes it so after the delay, and
 // fails the test when it is called.
 func describes(delay time.Duration, text string) func(p *peer) {
-	return func(p *peer) {
-		for {
-			n, ok := p.next()
-			switch {
-			case !ok:
-				return
-			case n.Method == "initialize":
-				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, n.ID)
-			case n.Method == "tools/list":
-				time.Sleep(delay)
-				p.send(`{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"x","description":"%s","inputSchema":{"type":"object"}}]}}`, n.ID, text)
-			case n.Method == "tools/call":
-				p.t.Error("the tool is called")
-				return
-			}
-		}
-	}
+	return lists(delay, `{"name":"x","description":"`+text+`","inputSchema":{"type":"object"}}`, func(p *peer, _ note) bool {
+		p.t.Error("the tool is called")
+		return false
+	})
 }
 
 // A tool of a pinned server that is not what was accepted is not called: neither

@@ -72,6 +72,7 @@ type Fleet struct {
 	opt   Options
 	now   atomic.Pointer[set]
 	gate  *gate
+	ways  map[way]bool // read only
 	epoch time.Time
 
 	mu      sync.Mutex // held through a change of the set
@@ -97,7 +98,7 @@ func New(opt Options) *Fleet {
 	if starts <= 0 {
 		starts = max(runtime.NumCPU(), 4)
 	}
-	f := &Fleet{opt: opt, gate: newGate(starts), epoch: time.Now(), leaving: make(map[string]chan struct{})}
+	f := &Fleet{opt: opt, gate: newGate(starts), ways: ways(), epoch: time.Now(), leaving: make(map[string]chan struct{})}
 	first := newSet(len(opt.Servers))
 	for _, def := range opt.Servers {
 		first.add(newServer(f, def))

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -166,17 +165,25 @@ func States() []StateDoc {
 	}
 }
 
-// listed reports whether the table has the way from one state to another.
-func listed(from, to hub.State, event string) bool {
-	return slices.ContainsFunc(Transitions(), func(t Transition) bool {
-		return t.From == from && t.To == to && t.Event == event
-	})
+// way is a row of the table, without what it says to people.
+type way struct {
+	from, to hub.State
+	event    string
+}
+
+// ways is the table as it is looked up at every change of state.
+func ways() map[way]bool {
+	all := make(map[way]bool)
+	for _, t := range Transitions() {
+		all[way{t.From, t.To, t.Event}] = true
+	}
+	return all
 }
 
 // become moves the server to another state and tells everybody. The caller
 // holds mu, so that all hear of the states in their order.
 func (s *server) become(state hub.State, event string, reason *hub.Error, retry time.Time) {
-	if !listed(s.state, state, event) {
+	if !s.fleet.ways[way{s.state, state, event}] {
 		s.log.Error("a change of state that the table does not have", "from", s.state, "to", state, "event", event)
 	}
 	now := time.Now()
