@@ -13,6 +13,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // steps writes down how far a test came: the steps that passed, and with a ! the
@@ -29,11 +30,6 @@ func steps(p control.Probe) string {
 }
 
 func TestProbe(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
 	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer locked.Close()
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -59,7 +55,7 @@ func TestProbe(t *testing.T) {
 		{"crash", "", fault("crashstart"), "config command !start", message.ServerExited},
 		{"old version", "", fault("badproto"), "config command start handshake !version", message.ServerProtocol},
 		{"no list", "", fault("notool"), "config command start handshake version auth !tools", message.ServerRefused},
-		{"nobody there", "", `{"url":"http://` + closed.Addr().String() + `"}`, "config !command", message.ServerUnreachable},
+		{"nobody there", "", `{"url":"http://` + net.JoinHostPort("127.0.0.1", rig.DeadPort(t)) + `"}`, "config !command", message.ServerUnreachable},
 		{"locked", "", `{"url":"` + locked.URL + `"}`, "config command !auth", message.ServerUnauthorized},
 		{"a page", "", `{"url":"` + page.URL + `"}`, "config command !handshake", message.ServerNotMCP},
 	} {

@@ -197,7 +197,7 @@ func remote(t *testing.T, address string) (*rig.Process, hub.Server) {
 func nowhere(t *testing.T) hub.Server {
 	t.Helper()
 	return hub.Server{
-		Key: "s", Kind: hub.KindHTTP, URL: "http://127.0.0.1:" + rig.FreePort(t) + "/mcp", Enabled: true, AutoStart: true, AutoReconnect: true,
+		Key: "s", Kind: hub.KindHTTP, URL: "http://127.0.0.1:" + rig.DeadPort(t) + "/mcp", Enabled: true, AutoStart: true, AutoReconnect: true,
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // endpoint serves one handler and returns a client for it.
@@ -217,9 +218,7 @@ func TestRedirects(t *testing.T) {
 
 // ErrNotSent is said only of what provably never left (design D6).
 func TestNotSent(t *testing.T) {
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	c, err := transport.NewHTTP(transport.HTTPOptions{URL: gone.URL})
+	c, err := transport.NewHTTP(transport.HTTPOptions{URL: "http://" + net.JoinHostPort("127.0.0.1", rig.DeadPort(t))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func answering(t *testing.T, status int, contentType, body string) hub.Server {
 // nobody is an address where nobody listens.
 func nobody(t *testing.T) hub.Server {
 	t.Helper()
-	return at("http://" + net.JoinHostPort("127.0.0.1", rig.FreePort(t)) + "/mcp?key=secret")
+	return at("http://" + net.JoinHostPort("127.0.0.1", rig.DeadPort(t)) + "/mcp?key=secret")
 }
 
 // script is a program for the system's shell.

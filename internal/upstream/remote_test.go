@@ -335,7 +335,7 @@ func TestRemoteFaults(t *testing.T) {
 	t.Cleanup(secure.Close)
 	plain := answering(t, 200, "text/html", "<html>").URL
 	endpoint := func(text string) string { return answering(t, 200, "text/event-stream", text).URL }
-	dead := net.JoinHostPort("127.0.0.1", rig.FreePort(t))
+	dead := net.JoinHostPort("127.0.0.1", rig.DeadPort(t))
 	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	t.Cleanup(silent.Close)
 	for _, tt := range []struct {

@@ -164,7 +164,7 @@ func TestTerminated(t *testing.T) {
 // to do, and the others are none the worse.
 func TestReady(t *testing.T) {
 	t.Parallel()
-	refused := "http://127.0.0.1:" + rig.FreePort(t) + "/mcp"
+	refused := "http://127.0.0.1:" + rig.DeadPort(t) + "/mcp"
 	hub := rig.StartHub(t,
 		rig.Stdio("nowhere", "no-such-command-anywhere"),
 		rig.Stdio("crashes", rig.FaultServer(t), "-fault", "crashstart"),

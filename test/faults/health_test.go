@@ -45,7 +45,7 @@ func TestHealthSaysWhatToDo(t *testing.T) {
 	noDir.Dir = "/nowhere"
 	nobody := hub.Server{
 		Key: "faulty", Kind: hub.KindHTTP, Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience,
-		URL: "http://" + net.JoinHostPort("127.0.0.1", rig.FreePort(t)) + "/mcp?key=secret",
+		URL: "http://" + net.JoinHostPort("127.0.0.1", rig.DeadPort(t)) + "/mcp?key=secret",
 	}
 	off := command(program)
 	off.Enabled = false

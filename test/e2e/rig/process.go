@@ -171,6 +171,27 @@ func FreePort(tb testing.TB) string {
 	return port
 }
 
+// DeadPort is a TCP port of 127.0.0.1 on which nobody listens, and nobody can
+// as long as the test runs: it is that of a connection.
+func DeadPort(tb testing.TB) string {
+	tb.Helper()
+	ln, err := (&net.ListenConfig{}).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer ln.Close()
+	conn, err := net.Dial("tcp", ln.Addr().String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = conn.Close() })
+	_, port, err := net.SplitHostPort(conn.LocalAddr().String())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return port
+}
+
 // Await calls ok, at intervals, until it holds. The test fails if that takes
 // longer than a minute; what is awaited then stands in the message.
 func Await(tb testing.TB, what string, ok func() bool) {
