@@ -241,8 +241,8 @@ func open(t testing.TB) *house {
 			}
 			return own.Serve(ctx, key, r, w)
 		},
-		Listed: func(server hub.Server, tools [][]byte) {
-			cat.Listed(server, tools)
+		Listed: func(server hub.Server, lists hub.Lists) {
+			cat.Listed(server, lists)
 			listed.Done()
 		},
 	})

@@ -24,7 +24,9 @@ import (
 type Request struct {
 	Principal hub.Principal
 	Session   string        // the caller's conversation, "" if it has none; with the message's id it names the call
-	Message   *wire.Message // a scanned tools/call request
+	Caller    *hub.Caller   // whose conversation it is, for servers that have connections by caller; nil for nobody's
+	Viewer    hub.Viewer    // through which view the caller looks
+	Message   *wire.Message // a scanned request of a method in [protocol.StageCall]
 	Level     string        // log level that the caller wants, "" for none
 	Exchange  hub.Exchange
 
@@ -69,6 +71,26 @@ func New(opt Options) *Pipeline {
 
 // Calls is the registry of the calls under way.
 func (p *Pipeline) Calls() *Registry { return p.calls }
+
+// Subscribe has the caller told of changes of the resource that it means by a
+// URI, until Unsubscribe or Leave. The notifications come by the fleet's
+// Options.Updated.
+func (p *Pipeline) Subscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
+	return hub.E(message.ResourceUnknown, nil, "uri", message.Quote(uri))
+}
+
+// Unsubscribe undoes Subscribe. What is not subscribed to is left alone.
+func (p *Pipeline) Unsubscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
+	return nil
+}
+
+// Leave forgets a caller whose conversation has ended, by its id: see
+// [fleet.Fleet.Leave]. Its calls are not its concern.
+func (p *Pipeline) Leave(id string) { p.fleet.Leave(id) }
+
+// Tell sends a notification of a caller's, which has the method, to the servers
+// to which it has connections of its own.
+func (p *Pipeline) Tell(id, method string, raw []byte) { p.fleet.Tell(id, method, raw) }
 
 // SetLevel has servers log from the level on.
 func (p *Pipeline) SetLevel(level string) { p.fleet.SetLevel(level) }
@@ -138,7 +160,7 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 
 // send sends the call once.
 func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
-	use, err := p.fleet.Acquire(ctx, r.entry.Server.Key)
+	use, err := p.fleet.Acquire(ctx, r.entry.Server.Key, r.Caller)
 	if err != nil {
 		return err
 	}

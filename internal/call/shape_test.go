@@ -114,11 +114,12 @@ func (c *caller) Notify(raw []byte) {
 	c.heard = append(c.heard, string(raw))
 }
 
-func (c *caller) Ask(ctx context.Context, raw []byte) ([]byte, error) {
+func (c *caller) Ask(ctx context.Context, q hub.Question) {
 	if c.ask == nil {
-		return nil, hub.E(message.NotAskable, nil)
+		q.Answer(nil, hub.E(message.NotAskable, nil))
+		return
 	}
-	return c.ask(ctx, raw)
+	q.Answer(c.ask(ctx, q.Raw))
 }
 
 func toolCall(t *testing.T) *upstream.Request {

@@ -188,8 +188,8 @@ func (c *Catalog) setServers(servers []hub.Server, keep bool) {
 }
 
 // Listed takes the list that a server gave; see [Accept] and [Catalog.Replace].
-func (c *Catalog) Listed(server hub.Server, tools [][]byte) {
-	c.Replace(server, Accept(server, tools, c.opt.Log))
+func (c *Catalog) Listed(server hub.Server, lists hub.Lists) {
+	c.Replace(server, Accept(server, lists.Tools, c.opt.Log))
 }
 
 // Replace says what a server offers now, in place of all it offered before.

@@ -100,7 +100,7 @@ func TestRules(t *testing.T) {
 			s := ruled("a", tt.rules)
 			s.BareNames = tt.bare
 			c.SetServers([]hub.Server{s})
-			c.Listed(s, tools)
+			c.Listed(s, hub.Lists{Asked: hub.ListTools, Tools: tools})
 			want := `{"tools":[` + strings.Join(tt.want, ",") + `]}`
 			if got := page(t, c, protocol.Legacy, ""); got != want {
 				t.Errorf("listed\n%s\nwant\n%s", got, want)

@@ -53,14 +53,14 @@ func TestBrokenFileKeepsLists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cat.Listed(server.Definition, [][]byte{[]byte(`{"name":"x","inputSchema":{"type":"object"}}`)})
+	cat.Listed(server.Definition, hub.Lists{Asked: hub.ListTools, Tools: [][]byte{[]byte(`{"name":"x","inputSchema":{"type":"object"}}`)}})
 	save()
 
 	_, cat, save = hubOf(`{"mcpServers":`)
 	if known(cat) {
 		t.Error("a tool is listed whose server is not configured")
 	}
-	cat.Listed(hub.Server{Key: "calculator", Kind: hub.KindBuiltin}, nil) // so that there is something to save
+	cat.Listed(hub.Server{Key: "calculator", Kind: hub.KindBuiltin}, hub.Lists{Asked: hub.ListAll}) // so that there is something to save
 	save()
 
 	if _, cat, save = hubOf(good); !known(cat) {

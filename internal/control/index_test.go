@@ -24,7 +24,7 @@ func (s *shop) lists(key string, pairs ...string) {
 	for i := 0; i < len(pairs); i += 2 {
 		tools = append(tools, []byte(`{"name":`+quote(pairs[i])+`,"description":`+quote(pairs[i+1])+`,"inputSchema":{"type":"object"}}`))
 	}
-	s.catalog.Listed(server.Definition, tools)
+	s.catalog.Listed(server.Definition, hub.Lists{Asked: hub.ListTools, Tools: tools})
 }
 
 // found are the names of what a query finds.

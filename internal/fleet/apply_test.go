@@ -54,7 +54,7 @@ func TestApplyKeepsConnections(t *testing.T) {
 				var last hub.Server
 				d := steps()
 				f := run(t, fleet.Options{
-					Servers: []hub.Server{base()}, Dial: d.dial, Listed: func(s hub.Server, _ [][]byte) { last = s },
+					Servers: []hub.Server{base()}, Dial: d.dial, Listed: func(s hub.Server, _ hub.Lists) { last = s },
 				})
 				before, err := connect(t.Context(), f, "s")
 				if err != nil {
@@ -231,7 +231,7 @@ func TestApplyBeforeRun(t *testing.T) {
 		gone.Key = "gone"
 		f := fleet.New(fleet.Options{
 			Servers: []hub.Server{local(), gone}, Dial: d.dial, Bus: &bus.Bus{}, ClientInfo: []byte("{}"), Log: quiet(),
-			Listed: func(hub.Server, [][]byte) {},
+			Listed: func(hub.Server, hub.Lists) {},
 		})
 		changed := local()
 		changed.Args = []string{"x"}

@@ -39,12 +39,19 @@ type Options struct {
 	// connected; see [upstream.Options]. Nil leaves it as it is.
 	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
 
-	// Listed is called with a server and its tools, byte for byte and in its
-	// order, each time they have been asked for, and before the server is
-	// ready. The definition is the one that the tools were asked for by; there
-	// may be another one meanwhile. Calls for one server do not overlap; the
-	// slices are not changed afterwards.
-	Listed func(server hub.Server, tools [][]byte)
+	// Listed is called with a server and what it lists each time it has been
+	// asked for that, and before the server is ready. The definition is the one
+	// that it was asked by; there may be another one meanwhile. Calls for one
+	// server do not overlap; the slices are not changed afterwards.
+	Listed func(server hub.Server, lists hub.Lists)
+
+	// Updated is called with a server's notification that a resource has changed,
+	// and the callers, by their ids, that have subscribed to it. Nil tells nobody.
+	Updated func(server string, callers []string, raw []byte)
+
+	// Elicited is called with a server's notification that what a person was asked
+	// to do at a URL is done; id is that of the elicitation. Nil tells nobody.
+	Elicited func(server, id string, raw []byte)
 
 	// Known reports whether the tools of a server are known from before, so
 	// that a server which is not started with the hub need not be started once

@@ -51,7 +51,7 @@ func run(t *testing.T, opt fleet.Options) *fleet.Fleet {
 		opt.Bus = &bus.Bus{}
 	}
 	if opt.Listed == nil {
-		opt.Listed = func(hub.Server, [][]byte) {}
+		opt.Listed = func(hub.Server, hub.Lists) {}
 	}
 	f := fleet.New(opt)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -96,7 +96,7 @@ func (k *tableKeeper) WithGroup(string) slog.Handler { return k }
 
 // connect is what a call does to get a connection, which it then does not use.
 func connect(ctx context.Context, f *fleet.Fleet, key string) (*upstream.Conn, error) {
-	use, err := f.Acquire(ctx, key)
+	use, err := f.Acquire(ctx, key, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -430,7 +430,7 @@ func TestConnWithoutServer(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		f := fleet.New(fleet.Options{
 			Servers: []hub.Server{local(), off}, Dial: d.dial, Bus: &bus.Bus{}, ClientInfo: []byte("{}"),
-			Log: quiet(), Listed: func(hub.Server, [][]byte) {},
+			Log: quiet(), Listed: func(hub.Server, hub.Lists) {},
 		})
 		done := make(chan struct{})
 		go func() {

@@ -24,7 +24,7 @@ func busy(t *testing.T, f *fleet.Fleet, n int) []*fleet.Use {
 	t.Helper()
 	var uses []*fleet.Use
 	for range n {
-		use, err := f.Acquire(t.Context(), "s")
+		use, err := f.Acquire(t.Context(), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,7 +60,7 @@ func TestIdleStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		f := run(t, fleet.Options{Servers: []hub.Server{waiting()}, Dial: h.dial, Known: familiar})
-		use, err := f.Acquire(t.Context(), "s")
+		use, err := f.Acquire(t.Context(), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,7 +256,7 @@ func TestIdleStopNeverMeetsACall(t *testing.T) {
 	for range 4 {
 		all.Go(func() {
 			for range 500 {
-				use, err := f.Acquire(t.Context(), "s")
+				use, err := f.Acquire(t.Context(), "s", nil)
 				if err != nil {
 					t.Error(err)
 					return

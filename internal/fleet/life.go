@@ -309,7 +309,7 @@ func (l *life) dial(ctx context.Context) (*upstream.Conn, error) {
 	return opt.Dial(ctx, upstream.Options{
 		Server: def, ClientInfo: opt.ClientInfo, Era: l.era, Handshake: opt.Budget.Handshake,
 		Serve: opt.Serve, Network: opt.Network, Resolve: opt.Resolve, Log: opt.Log, Note: s.book.note, Processes: opt.Processes,
-		ToolsChanged: func() { poke(s.stale) },
+		ListsChanged: func(hub.ListSet) { poke(s.stale) },
 	})
 }
 
@@ -324,14 +324,14 @@ func (l *life) list(conn *upstream.Conn) error {
 	if ended != nil {
 		return ended
 	}
-	tools, err := conn.Tools(ctx)
+	lists, err := conn.Lists(ctx, hub.ListAll)
 	if err != nil {
 		return err
 	}
-	s.fleet.opt.Listed(def, tools)
+	s.fleet.opt.Listed(def, lists)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tools = len(tools)
+	s.tools = len(lists.Tools)
 	s.lists++
 	return nil
 }

@@ -39,7 +39,8 @@ type lists struct {
 	n    int
 }
 
-func (l *lists) listed(_ hub.Server, tools [][]byte) {
+func (l *lists) listed(_ hub.Server, offered hub.Lists) {
+	tools := offered.Tools
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last, l.n = tools, l.n+1
@@ -54,7 +55,7 @@ func (l *lists) now() (tools, n int) {
 // call makes one call over a connection of the fleet.
 func call(t *testing.T, f *fleet.Fleet, tool, arguments string) error {
 	t.Helper()
-	use, err := f.Acquire(t.Context(), "s")
+	use, err := f.Acquire(t.Context(), "s", nil)
 	if err != nil {
 		return err
 	}

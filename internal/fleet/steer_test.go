@@ -343,7 +343,7 @@ func TestRefresh(t *testing.T) {
 			s.AutoStart = autoStart
 			f := run(t, fleet.Options{
 				Servers: []hub.Server{s}, Dial: d.dial, Known: func(hub.Server) bool { return true },
-				Listed: func(hub.Server, [][]byte) { lists.Add(1) },
+				Listed: func(hub.Server, hub.Lists) { lists.Add(1) },
 			})
 			synctest.Wait()
 			want := lists.Load() + 1
@@ -415,7 +415,7 @@ func TestSteeringWhatIsNotThere(t *testing.T) {
 		d := steps()
 		f := fleet.New(fleet.Options{
 			Servers: []hub.Server{off}, Dial: d.dial, Bus: &bus.Bus{}, Log: quiet(), ClientInfo: []byte("{}"),
-			Listed: func(hub.Server, [][]byte) {},
+			Listed: func(hub.Server, hub.Lists) {},
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})

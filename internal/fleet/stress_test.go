@@ -45,7 +45,9 @@ func (e ear) Notify([]byte) {
 	}
 }
 
-func (ear) Ask(context.Context, []byte) ([]byte, error) { return nil, hub.E(message.NotAskable, nil) }
+func (ear) Ask(_ context.Context, q hub.Question) {
+	q.Answer(nil, hub.E(message.NotAskable, nil))
+}
 
 // An operator ends a process with a call under way: the call is told that its
 // outcome is not known, and nothing is left of the process when Stop returns.
@@ -211,7 +213,7 @@ func TestSteeringStress(t *testing.T) {
 	}
 	var connected, answered atomic.Int32
 	f := run(t, fleet.Options{
-		Servers: servers, Serve: serve(answer), Budget: budget, Listed: func(hub.Server, [][]byte) { connected.Add(1) }, Dial: upstream.Dial,
+		Servers: servers, Serve: serve(answer), Budget: budget, Listed: func(hub.Server, hub.Lists) { connected.Add(1) }, Dial: upstream.Dial,
 	})
 
 	var callers, all sync.WaitGroup
@@ -281,7 +283,7 @@ func answer(p *peer) {
 }
 
 func callOnce(ctx context.Context, f *fleet.Fleet, key string) error {
-	use, err := f.Acquire(ctx, key)
+	use, err := f.Acquire(ctx, key, nil)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (w *ways) stage(t *testing.T, def hub.Server, how ...with) *play {
 	p := &play{t: t, ways: w, ended: make(chan struct{})}
 	events := &bus.Bus{}
 	opt := fleet.Options{
-		Dial: upstream.Dial, Budget: quick(), Bus: events, Listed: func(hub.Server, [][]byte) {},
+		Dial: upstream.Dial, Budget: quick(), Bus: events, Listed: func(hub.Server, hub.Lists) {},
 		ClientInfo: []byte(`{"name":"test","version":"1"}`), Log: quiet(),
 	}
 	for _, h := range how {

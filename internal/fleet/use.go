@@ -71,7 +71,11 @@ func outcomeOf(err error) outcome {
 // fails with [message.ServerBroken]. The error is a [*hub.Error] with the reason.
 //
 // A connection that waits for nothing costs no lock.
-func (f *Fleet) Acquire(ctx context.Context, key string) (*Use, error) {
+//
+// caller is who the connection is for, nil for nobody in particular. It gets one
+// of its own if the server is one whose connections are so; see
+// [hub.Connection].
+func (f *Fleet) Acquire(ctx context.Context, key string, _ *hub.Caller) (*Use, error) {
 	s, err := f.find(key)
 	if err != nil {
 		return nil, err

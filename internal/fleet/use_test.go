@@ -25,7 +25,7 @@ func TestBreaker(t *testing.T) {
 		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial, Bus: &events})
 		use := func(err error) {
 			t.Helper()
-			u, refused := f.Acquire(t.Context(), "s")
+			u, refused := f.Acquire(t.Context(), "s", nil)
 			if refused != nil {
 				t.Fatalf("refused: %v", refused)
 			}
@@ -33,7 +33,7 @@ func TestBreaker(t *testing.T) {
 		}
 		shut := func(state hub.BreakerState) {
 			t.Helper()
-			_, err := f.Acquire(t.Context(), "s")
+			_, err := f.Acquire(t.Context(), "s", nil)
 			if !hub.IsCode(err, message.ServerBroken) || hub.AsError(err).Args["count"] == "" {
 				t.Errorf("not refused: %v", err)
 			}
@@ -55,7 +55,7 @@ func TestBreaker(t *testing.T) {
 		use(hub.E(message.ServerBadReply, nil))
 		shut(hub.BreakerOpen)
 		time.Sleep(30 * time.Second)
-		trial, err := f.Acquire(t.Context(), "s")
+		trial, err := f.Acquire(t.Context(), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ func TestBreaker(t *testing.T) {
 		if err := f.Stop(t.Context(), "s"); err != nil {
 			t.Error(err)
 		}
-		if _, err := f.Acquire(t.Context(), "s"); !hub.IsCode(err, message.ServerStopped) {
+		if _, err := f.Acquire(t.Context(), "s", nil); !hub.IsCode(err, message.ServerStopped) {
 			t.Errorf("stopped: %v", err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestBreakerAfterRestart(t *testing.T) {
 		s := local()
 		s.Breaker = hub.Breaker{Failures: 1, Cooldown: time.Hour}
 		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial})
-		use, err := f.Acquire(t.Context(), "s")
+		use, err := f.Acquire(t.Context(), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestDrain(t *testing.T) {
 				s := local()
 				s.Timeout = time.Minute
 				f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial})
-				use, err := f.Acquire(t.Context(), "s")
+				use, err := f.Acquire(t.Context(), "s", nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -182,7 +182,7 @@ func BenchmarkAcquire(b *testing.B) {
 			s.Breaker = hub.Breaker{Failures: 5, Cooldown: time.Second}
 			f := fleet.New(fleet.Options{
 				Servers: []hub.Server{s}, Dial: h.dial, Bus: &bus.Bus{}, ClientInfo: []byte(`{}`), Log: quiet(),
-				Listed: func(hub.Server, [][]byte) {},
+				Listed: func(hub.Server, hub.Lists) {},
 			})
 			ctx, stop := context.WithCancel(b.Context())
 			ended := make(chan struct{})
@@ -197,7 +197,7 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				use, err := f.Acquire(ctx, "s")
+				use, err := f.Acquire(ctx, "s", nil)
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -60,7 +60,7 @@ func TestProbesSpareTheBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost()
 		f := run(t, fleet.Options{Servers: []hub.Server{watched()}, Dial: h.dial})
-		use, err := f.Acquire(t.Context(), "s")
+		use, err := f.Acquire(t.Context(), "s", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

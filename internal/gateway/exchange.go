@@ -47,6 +47,6 @@ func (x *exchange) wants(m *wire.Message) bool {
 }
 
 // Ask refuses: no caller is asked yet, and no server was told that it may.
-func (x *exchange) Ask(context.Context, []byte) ([]byte, error) {
-	return nil, hub.E(message.NotAskable, nil)
+func (x *exchange) Ask(_ context.Context, q hub.Question) {
+	q.Answer(nil, hub.E(message.NotAskable, nil))
 }

@@ -102,6 +102,7 @@ func (g *Gateway) news() <-chan struct{} {
 // Caller is who sent a request, and in which conversation.
 type Caller struct {
 	Principal hub.Principal
+	Viewer    hub.Viewer // through which view it looks
 	Era       protocol.Era
 	Session   *Session // legacy era only
 	Level     string   // modern era: the log level of this request, "" for none

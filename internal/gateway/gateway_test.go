@@ -105,8 +105,8 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 	listed := make(chan struct{})
 	f := fleet.New(fleet.Options{
 		Servers: []hub.Server{def}, Dial: upstream.Dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
-		Listed: func(server hub.Server, tools [][]byte) {
-			cat.Listed(server, tools)
+		Listed: func(server hub.Server, lists hub.Lists) {
+			cat.Listed(server, lists)
 			close(listed)
 		},
 	})

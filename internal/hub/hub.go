@@ -44,6 +44,13 @@ type ToolsChanged struct {
 	Snapshot uint64 // the catalog's new snapshot
 }
 
+// ResourcesChanged says that the resources or their templates are other ones than
+// before.
+type ResourcesChanged struct{}
+
+// PromptsChanged says that the prompts are other ones than before.
+type PromptsChanged struct{}
+
 // ServerChanged says that a server came into another state.
 type ServerChanged struct {
 	Status Status
@@ -62,10 +69,12 @@ type ToolsDrifted struct {
 	Tools  []string // the server's own names
 }
 
-func (ToolsDrifted) event()  {}
-func (ToolsChanged) event()  {}
-func (ServerChanged) event() {}
-func (CallEnded) event()     {}
+func (ToolsDrifted) event()     {}
+func (ToolsChanged) event()     {}
+func (ResourcesChanged) event() {}
+func (PromptsChanged) event()   {}
+func (ServerChanged) event()    {}
+func (CallEnded) event()        {}
 
 // CallRecord is what is kept of a call that ended. It holds neither arguments
 // nor results, which may be secrets.

@@ -72,7 +72,14 @@ type Server struct {
 	Timeout    time.Duration // of one call; always set
 	BareNames  bool          // expose tools under their own names, without the server's
 	PrefixURIs bool          // expose resources under URIs with the server's key ("resources": "prefixed")
-	Simulated  bool          // a built-in one that only pretends, as asked for
+
+	// Whose the connections are, and what is kept of results.
+	Connection    Connection    // "" stands for ConnectionAuto
+	MaxCallers    int           // callers that have connections of their own at once; 0 for DefaultMaxCallers
+	ResourceCache time.Duration // a resource that was read is kept so long, if the server does not say how long itself; 0 for not
+	Spill         int           // a result of more bytes is kept, and a link to it given instead; 0 for never
+
+	Simulated bool // a built-in one that only pretends, as asked for
 
 	Rules ToolRules
 }
@@ -115,6 +122,26 @@ type Sandbox struct {
 	Connect []uint16 // TCP ports that it may connect to
 	Bind    []uint16 // that it may listen on
 }
+
+// Connection says whose the connections to a server are. It matters to servers
+// of the legacy era only: those of the modern one keep no conversations.
+type Connection string
+
+// The kinds of connection (design D3).
+const (
+	// ConnectionAuto is shared until the server puts a question to a caller; from
+	// then on callers that can be asked have connections of their own.
+	ConnectionAuto Connection = "auto"
+	// ConnectionShared is one for all, also if the server asks questions. They
+	// reach a caller only if it is certain whose call they belong to.
+	ConnectionShared Connection = "shared"
+	// ConnectionPerCaller is one for each caller that can be asked.
+	ConnectionPerCaller Connection = "perCaller"
+)
+
+// DefaultMaxCallers is how many callers have connections of their own to one
+// server at once.
+const DefaultMaxCallers = 64
 
 // Title is the server's name for people.
 func (s *Server) Title() string {
@@ -248,27 +275,3 @@ const (
 	LogServer LogSource = "server" // an MCP log message that belongs to no call
 	LogHub    LogSource = "hub"    // what happened to it, by the hub
 )
-
-// Offer is what a server has to give, as it said so itself.
-type Offer struct {
-	Tools        []Tool
-	Instructions string
-}
-
-// Tool is one tool of a server, as the server described it.
-type Tool struct {
-	Name string // the server's own name for it
-	Raw  []byte // the whole description, the bytes that came; nobody changes them
-
-	ReadOnly   bool // annotations.readOnlyHint
-	Idempotent bool // annotations.idempotentHint
-
-	Headers []ParamHeader // arguments to be mirrored into HTTP headers
-}
-
-// ParamHeader says that an argument is mirrored into the header
-// Mcp-Param-{Name} (2026-07-28, "Custom Headers from Tool Parameters").
-type ParamHeader struct {
-	Path []string // of members within the arguments
-	Name string
-}

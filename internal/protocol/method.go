@@ -9,12 +9,33 @@ const (
 	MethodToolsCall         = "tools/call"
 	MethodSetLevel          = "logging/setLevel"
 	MethodListen            = "subscriptions/listen"
+	MethodResourcesList     = "resources/list"
+	MethodTemplatesList     = "resources/templates/list"
+	MethodResourcesRead     = "resources/read"
+	MethodSubscribe         = "resources/subscribe"
+	MethodUnsubscribe       = "resources/unsubscribe"
+	MethodPromptsList       = "prompts/list"
+	MethodPromptsGet        = "prompts/get"
+	MethodComplete          = "completion/complete"
+	MethodShutdown          = "shutdown" // of clients from before 2024-11-05
 	NotificationInitialized = "notifications/initialized"
 	NotificationCancelled   = "notifications/cancelled"
 	NotificationProgress    = "notifications/progress"
 	NotificationMessage     = "notifications/message"
 	NotificationToolsList   = "notifications/tools/list_changed"
+	NotificationResources   = "notifications/resources/list_changed"
+	NotificationPrompts     = "notifications/prompts/list_changed"
+	NotificationUpdated     = "notifications/resources/updated"
+	NotificationRoots       = "notifications/roots/list_changed"
+	NotificationElicited    = "notifications/elicitation/complete"
 	NotificationListenAck   = "notifications/subscriptions/acknowledged"
+)
+
+// What servers ask callers (legacy era; in the modern one they do so in results).
+const (
+	MethodSampling    = "sampling/createMessage"
+	MethodElicitation = "elicitation/create"
+	MethodRootsList   = "roots/list"
 )
 
 // Stage tells which part of the hub answers a caller's method.
@@ -49,9 +70,19 @@ var methods = map[string]Method{
 	MethodListen:            {Modern: true, Stage: StageGateway},
 	MethodToolsList:         {Legacy: true, Modern: true, Stage: StageCatalog},
 	MethodToolsCall:         {Legacy: true, Modern: true, Stage: StageCall},
+	MethodResourcesList:     {Legacy: true, Modern: true, Stage: StageCatalog},
+	MethodTemplatesList:     {Legacy: true, Modern: true, Stage: StageCatalog},
+	MethodPromptsList:       {Legacy: true, Modern: true, Stage: StageCatalog},
+	MethodResourcesRead:     {Legacy: true, Modern: true, Stage: StageCall},
+	MethodPromptsGet:        {Legacy: true, Modern: true, Stage: StageCall},
+	MethodComplete:          {Legacy: true, Modern: true, Stage: StageCall},
+	MethodSubscribe:         {Legacy: true, Stage: StageGateway},
+	MethodUnsubscribe:       {Legacy: true, Stage: StageGateway},
+	MethodShutdown:          {Legacy: true, Stage: StageGateway},
 	NotificationInitialized: {Legacy: true, Notification: true, Stage: StageGateway},
 	NotificationCancelled:   {Legacy: true, Modern: true, Notification: true, Stage: StageGateway},
 	NotificationProgress:    {Legacy: true, Notification: true, Stage: StageGateway},
+	NotificationRoots:       {Legacy: true, Notification: true, Stage: StageGateway},
 }
 
 // LookupMethod returns the method of a client by its name. Nothing is known
@@ -70,9 +101,9 @@ func LookupMethod(name string, era Era) (Method, bool) {
 // "Standard Request Headers"); "" if there is none.
 func NameMember(method string) string {
 	switch method {
-	case MethodToolsCall, "prompts/get":
+	case MethodToolsCall, MethodPromptsGet:
 		return "name"
-	case "resources/read":
+	case MethodResourcesRead:
 		return "uri"
 	}
 	return ""

@@ -237,13 +237,14 @@ func (c *Conn) relay(ctx context.Context, m *wire.Message, id uint64, token []by
 // answer puts a server's question to the caller and sends back the answer, or
 // that there is nobody to ask.
 func (c *Conn) answer(ctx context.Context, m *wire.Message, ex hub.Exchange) {
-	reply, err := ex.Ask(ctx, m.Raw)
-	if err != nil {
-		reply = refusal(m, hub.AsError(err))
-	} else if a, err := wire.Scan(reply, wire.Limits{}); err == nil && a.ID.Exists() {
-		reply = wire.Splice(reply, wire.Replace(a.ID, m.ID.Of(m.Raw)))
-	}
-	c.send(ctx, "", reply)
+	ex.Ask(ctx, hub.Question{Server: c.opt.Server.Key, Raw: m.Raw, Answer: func(reply []byte, err error) {
+		if err != nil {
+			reply = refusal(m, hub.AsError(err))
+		} else if a, err := wire.Scan(reply, wire.Limits{}); err == nil && a.ID.Exists() {
+			reply = wire.Splice(reply, wire.Replace(a.ID, m.ID.Of(m.Raw)))
+		}
+		c.sendAside(reply)
+	}})
 }
 
 // unasked handles what a server sends outside of any request.
@@ -256,7 +257,7 @@ func (c *Conn) unasked(m *wire.Message) {
 	case m.Kind == wire.Request:
 		c.sendAside(refusal(m, hub.E(message.NotAskable, nil)))
 	case method == protocol.NotificationToolsList:
-		c.opt.ToolsChanged()
+		c.opt.ListsChanged(hub.ListTools)
 	case method == protocol.NotificationMessage:
 		c.logged(m)
 	}

@@ -263,7 +263,7 @@ func TestToolsChanged(t *testing.T) {
 	everyWay(t, func(t *testing.T, s hub.Server) {
 		news := make(chan struct{}, 1)
 		opt := options(s)
-		opt.ToolsChanged = func() {
+		opt.ListsChanged = func(hub.ListSet) {
 			select {
 			case news <- struct{}{}:
 			default:

@@ -68,9 +68,22 @@ type Options struct {
 	// started and before it is talked to, which may take long. It must not block.
 	Started func(pid int)
 
-	// ToolsChanged, if set, is called when the server says that its tools have
-	// changed, or may have. It must not block.
-	ToolsChanged func()
+	// Capabilities is what is declared to a legacy server of the client, a JSON
+	// object: what it may ask. Nil declares nothing.
+	Capabilities []byte
+	// Caller, if set, is whose connection this is: what the server asks or logs
+	// outside of any call goes there. Nil refuses such questions, and has such
+	// lines noted.
+	Caller hub.Exchange
+
+	// These, if set, are told what the server says outside of any call, or in one
+	// without its being about it. They must not block, and not keep the bytes.
+	ListsChanged func(hub.ListSet)           // lists that have changed, or may have
+	Updated      func(uri string, raw []byte) // a resource that was subscribed to has changed
+	Elicited     func(id string, raw []byte)  // what a person was asked to do at a URL is done
+	// Asked is told of each question, by its method, before it is put to anybody
+	// or refused. It must not block.
+	Asked func(method string)
 }
 
 // Dial opens a connection: it starts or reaches the server, finds its era and
@@ -93,8 +106,8 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	if opt.Idle <= 0 {
 		opt.Idle = transport.DefaultStreamIdle
 	}
-	if opt.ToolsChanged == nil {
-		opt.ToolsChanged = func() {}
+	if opt.ListsChanged == nil {
+		opt.ListsChanged = func(hub.ListSet) {}
 	}
 	c, err := connect(ctx, opt, secrets)
 	if err != nil && c.retryWithNPX(ctx, err) {

@@ -215,7 +215,7 @@ func (l *httpLink) watch() {
 			}
 			wait = min(2*wait, resumeLimit)
 			// What changed while the stream was away is not known.
-			l.conn.opt.ToolsChanged()
+			l.conn.opt.ListsChanged(hub.ListAll)
 		}
 	})
 }

@@ -70,6 +70,39 @@ func (c *Conn) listFault(ctx context.Context, err error) error {
 	return c.Explain(err)
 }
 
+// Lists asks for all pages of the lists that are wanted and that the server has,
+// and returns the descriptions, byte for byte and in the server's order. A list
+// that the server does not have is asked for and empty. An error in the tools is
+// an error; other lists that cannot be had are noted in the server's log, and
+// left out of those that were asked for.
+func (c *Conn) Lists(ctx context.Context, which hub.ListSet) (hub.Lists, error) {
+	lists := hub.Lists{Asked: which, Capabilities: c.hello.Declared, Instructions: c.hello.Instructions}
+	var err error
+	if which.Has(hub.ListTools) {
+		lists.Tools, err = c.Tools(ctx)
+	}
+	return lists, err
+}
+
+// Subscribe has the server tell of changes of a resource, until Unsubscribe or
+// the end of the connection: Options.Updated is called. The error is a
+// [*hub.Error]; one that the server answered with is [message.ServerRefused].
+func (c *Conn) Subscribe(ctx context.Context, uri string) error {
+	_, err := c.own(ctx, protocol.MethodSubscribe, c.leg.Params(append([]byte(`"uri":`), wire.AppendString(nil, uri)...)))
+	return err
+}
+
+// Unsubscribe undoes Subscribe.
+func (c *Conn) Unsubscribe(ctx context.Context, uri string) error {
+	_, err := c.own(ctx, protocol.MethodUnsubscribe, c.leg.Params(append([]byte(`"uri":`), wire.AppendString(nil, uri)...)))
+	return err
+}
+
+// Tell sends a notification of the caller's whose connection this is, such as
+// notifications/roots/list_changed. It waits a moment at most, and nobody is told
+// if it fails.
+func (c *Conn) Tell(ctx context.Context, method string, raw []byte) { c.send(ctx, method, raw) }
+
 // SetLevel asks a legacy server that logs for messages from the level on. A
 // modern server is told with each request instead.
 func (c *Conn) SetLevel(ctx context.Context, level string) error {

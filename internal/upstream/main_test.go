@@ -111,8 +111,8 @@ func (c *caller) Notify(raw []byte) {
 	}
 }
 
-func (c *caller) Ask(context.Context, []byte) ([]byte, error) {
-	return nil, hub.E(message.NotAskable, nil)
+func (c *caller) Ask(_ context.Context, q hub.Question) {
+	q.Answer(nil, hub.E(message.NotAskable, nil))
 }
 
 // notes returns what came of one method, in order.

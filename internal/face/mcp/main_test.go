@@ -87,8 +87,8 @@ func openAt(t testing.TB, ln *line) *house {
 			}
 			return own.Serve(ctx, key, r, w)
 		},
-		Listed: func(server hub.Server, tools [][]byte) {
-			cat.Listed(server, tools)
+		Listed: func(server hub.Server, lists hub.Lists) {
+			cat.Listed(server, lists)
 			listed.Done()
 		},
 	})

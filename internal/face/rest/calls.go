@@ -162,8 +162,8 @@ type silent struct{}
 
 func (silent) Notify([]byte) {}
 
-func (silent) Ask(context.Context, []byte) ([]byte, error) {
-	return nil, hub.E(message.NotAskable, nil)
+func (silent) Ask(_ context.Context, q hub.Question) {
+	q.Answer(nil, hub.E(message.NotAskable, nil))
 }
 
 // follower is the exchange with a caller who follows the call.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -77,7 +78,7 @@ func TestDrift(t *testing.T) {
 	server, err := h.door.opt.Control.Server("a")
 	must(t, err)
 	list := func(text string) {
-		h.catalog.Listed(server.Definition, [][]byte{[]byte(`{"name":"x","description":` + quote(text) + `,"inputSchema":{"type":"object"}}`)})
+		h.catalog.Listed(server.Definition, hub.Lists{Asked: hub.ListTools, Tools: [][]byte{[]byte(`{"name":"x","description":` + quote(text) + `,"inputSchema":{"type":"object"}}`)}})
 	}
 	list("reads")
 	var drift api.Drift

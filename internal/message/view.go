@@ -1,0 +1,68 @@
+package message
+
+// About resources, prompts, questions and views.
+const (
+	ResourceUnknown Code = "resource_unknown"
+	PromptUnknown   Code = "prompt_unknown"
+	GroupUnknown    Code = "group_unknown"
+	GroupExists     Code = "group_exists"
+	GroupInvalid    Code = "group_invalid"
+	NotOffered      Code = "not_offered"
+	QuestionUnasked Code = "question_not_declared"
+	QuestionTooMany Code = "too_many_questions"
+	QuestionExpired Code = "question_not_answered"
+	CallersTooMany  Code = "too_many_own_connections"
+	LinkRefused     Code = "link_refused"
+	ResultGone      Code = "result_gone"
+)
+
+var viewTexts = texts{
+	ResourceUnknown: {
+		Text{"There is no resource {uri}.", "See what there is with resources/list and resources/templates/list."},
+		Text{"没有资源 {uri}。", "请用 resources/list 和 resources/templates/list 查看现有资源。"},
+	},
+	PromptUnknown: {
+		Text{"There is no prompt {prompt}.", "See what there is with prompts/list."},
+		Text{"没有提示 {prompt}。", "请用 prompts/list 查看现有提示。"},
+	},
+	GroupUnknown: {
+		Text{"There is no group {group}.", "See what there is: toolcrib group list"},
+		Text{"没有分组 {group}。", "查看现有分组：toolcrib group list"},
+	},
+	GroupExists: {
+		Text{"There is a group {group} already.", "Change it: toolcrib group set {group}"},
+		Text{"分组 {group} 已存在。", "修改它：toolcrib group set {group}"},
+	},
+	GroupInvalid: {
+		Text{"The group {group} cannot be: {detail}.", "Mend that and try again."},
+		Text{"分组 {group} 无效：{detail}。", "请改正后重试。"},
+	},
+	NotOffered: {
+		Text{`The server "{server}" does not offer {method}.`, "See what it offers: toolcrib server show {server}"},
+		Text{"服务器“{server}”不提供 {method}。", "查看其提供的功能：toolcrib server show {server}"},
+	},
+	QuestionUnasked: {
+		Text{"This caller cannot be asked: it did not declare {capability}.", ""},
+		Text{"无法询问该调用方：它没有声明 {capability}。", ""},
+	},
+	QuestionTooMany: {
+		Text{"Too many questions are open with this caller already ({limit}).", ""},
+		Text{"该调用方未回答的问题已达上限（{limit}）。", ""},
+	},
+	QuestionExpired: {
+		Text{"The caller has not answered within {limit}.", ""},
+		Text{"调用方在 {limit} 内没有回答。", ""},
+	},
+	CallersTooMany: {
+		Text{`{limit} callers have connections of their own to the server "{server}" already, and all of them are in use.`, "Try again later, or raise \"maxCallers\" in the server's entry."},
+		Text{"已有 {limit} 个调用方独占连接到服务器“{server}”，且都在使用。", "请稍后再试，或提高该服务器配置中的 maxCallers。"},
+	},
+	LinkRefused: {
+		Text{"What the link {uri} leads to was not fetched: {detail}.", ""},
+		Text{"没有获取链接 {uri} 的内容：{detail}。", ""},
+	},
+	ResultGone: {
+		Text{"The result {uri} is not kept any more.", "Call the tool again."},
+		Text{"结果 {uri} 已不再保留。", "请重新调用该工具。"},
+	},
+}
