@@ -37,17 +37,19 @@ type ConfigProblem struct {
 
 // Status is what there is to tell about the hub.
 type Status struct {
-	Version  string       `json:"version"`
-	Started  time.Time    `json:"started"`
-	PID      int          `json:"pid"`
-	Listen   string       `json:"listen" doc:"URL of the listener; empty if only the local socket is served"`
-	DataDir  string       `json:"dataDir"`
-	Config   ConfigStatus `json:"config"`
-	Servers  int          `json:"servers"`
-	Ready    int          `json:"ready" doc:"Servers that are connected"`
-	Tools    int          `json:"tools" doc:"Tools that are offered"`
-	Sessions int          `json:"sessions" doc:"Open MCP sessions of callers"`
-	Phases   []Phase      `json:"phases" doc:"Of the start, in their order"`
+	Version   string       `json:"version"`
+	Started   time.Time    `json:"started"`
+	PID       int          `json:"pid"`
+	Listen    string       `json:"listen" doc:"URL of the listener; empty if only the local socket is served"`
+	DataDir   string       `json:"dataDir"`
+	Config    ConfigStatus `json:"config"`
+	Servers   int          `json:"servers"`
+	Ready     int          `json:"ready" doc:"Servers that are connected"`
+	Tools     int          `json:"tools" doc:"Tools that are offered"`
+	Resources int          `json:"resources" doc:"Resources that are offered"`
+	Prompts   int          `json:"prompts" doc:"Prompts that are offered"`
+	Sessions  int          `json:"sessions" doc:"Open MCP sessions of callers"`
+	Phases    []Phase      `json:"phases" doc:"Of the start, in their order"`
 }
 
 // Phase is one step of the hub's start.
@@ -68,46 +70,53 @@ type ConfigStatus struct {
 
 // Server is one server.
 type Server struct {
-	Key       string     `json:"key"`
-	Name      string     `json:"name" doc:"For people"`
-	Kind      string     `json:"kind" enum:"builtin,stdio,http,sse,ws"`
-	State     string     `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
-	Event     string     `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
-	Since     time.Time  `json:"since" doc:"When it came into this state"`
-	Code      string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
-	Reason    string     `json:"reason,omitempty" doc:"Why it is not ready"`
-	Remedy    string     `json:"remedy,omitempty" doc:"What to do about it"`
-	Retry     *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
-	PID       int        `json:"pid,omitempty" doc:"Of the first of its processes"`
-	PIDs      []int      `json:"pids,omitempty" doc:"Of all processes that were started for it, without those that they started"`
-	Instances int        `json:"instances" doc:"Connections that are up"`
-	Calls     int        `json:"calls" doc:"Under way on it"`
-	Leases    []Lease    `json:"leases,omitempty" doc:"That keep it running"`
-	Starts    int        `json:"starts" doc:"Attempts to connect since the hub started"`
-	Losses    int        `json:"losses" doc:"Connections that ended by themselves since the hub started"`
-	Misses    int        `json:"misses,omitempty" doc:"Health checks in a row without an answer"`
-	Breaker   string     `json:"breaker" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while, as the last ones failed"`
-	Changed   []string   `json:"changedTools,omitempty" doc:"Of a pinned server: tools to be accepted"`
-	Tools     int        `json:"tools" doc:"Tools that are offered"`
-	Hidden    int        `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
-	Junk      int64      `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
-	Stderr    string     `json:"stderr,omitempty" doc:"The end of what it wrote to standard error"`
-	Protocol  string     `json:"protocol,omitempty" doc:"The MCP revision agreed upon"`
-	Info      string     `json:"info,omitempty" doc:"What it calls itself"`
-	Enabled   bool       `json:"enabled"`
-	AutoStart bool       `json:"autoStart"`
-	Preload   bool       `json:"preload"`
-	IdleStop  string     `json:"idleStop,omitempty" doc:"It ends after so long without a call or a lease" example:"5m0s"`
-	Pinned    bool       `json:"pinned"`
-	Priority  int        `json:"priority"`
-	Timeout   string     `json:"timeout" doc:"Of one call" example:"30s"`
-	Command   string     `json:"command,omitempty" doc:"What may be a secret is masked"`
-	Args      []string   `json:"args,omitempty" doc:"What may be a secret is masked"`
-	Dir       string     `json:"cwd,omitempty"`
-	URL       string     `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
-	Env       []string   `json:"env,omitempty" doc:"Names only"`
-	Headers   []string   `json:"headers,omitempty" doc:"Names only"`
-	Defined   bool       `json:"defined" doc:"It has an entry in the configuration file"`
+	Key           string     `json:"key"`
+	Name          string     `json:"name" doc:"For people"`
+	Kind          string     `json:"kind" enum:"builtin,stdio,http,sse,ws"`
+	State         string     `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
+	Event         string     `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
+	Since         time.Time  `json:"since" doc:"When it came into this state"`
+	Code          string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
+	Reason        string     `json:"reason,omitempty" doc:"Why it is not ready"`
+	Remedy        string     `json:"remedy,omitempty" doc:"What to do about it"`
+	Retry         *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
+	PID           int        `json:"pid,omitempty" doc:"Of the first of its processes"`
+	PIDs          []int      `json:"pids,omitempty" doc:"Of all processes that were started for it, without those that they started"`
+	Connection    string     `json:"connection,omitempty" enum:"auto,shared,perCaller" doc:"Whose the connections to it are; not there for one that is built in"`
+	Instances     int        `json:"instances" doc:"Shared connections that are up"`
+	Callers       int        `json:"callers,omitempty" doc:"Connections of callers' own that are up"`
+	Subscriptions int        `json:"subscriptions,omitempty" doc:"Of callers to its resources"`
+	Calls         int        `json:"calls" doc:"Under way on it"`
+	Leases        []Lease    `json:"leases,omitempty" doc:"That keep it running"`
+	Starts        int        `json:"starts" doc:"Attempts to connect since the hub started"`
+	Losses        int        `json:"losses" doc:"Connections that ended by themselves since the hub started"`
+	Misses        int        `json:"misses,omitempty" doc:"Health checks in a row without an answer"`
+	Breaker       string     `json:"breaker" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while, as the last ones failed"`
+	Changed       []string   `json:"changedTools,omitempty" doc:"Of a pinned server: tools to be accepted"`
+	Tools         int        `json:"tools" doc:"Tools that are offered"`
+	Hidden        int        `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
+	Resources     int        `json:"resources" doc:"Resources that are offered"`
+	Templates     int        `json:"templates" doc:"Templates of resources that are offered"`
+	Prompts       int        `json:"prompts" doc:"Prompts that are offered"`
+	Clashing      []string   `json:"clashingUris,omitempty" doc:"URIs and templates that another server has as well, so that these are listed in a form with the server's key"`
+	Junk          int64      `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
+	Stderr        string     `json:"stderr,omitempty" doc:"The end of what it wrote to standard error"`
+	Protocol      string     `json:"protocol,omitempty" doc:"The MCP revision agreed upon"`
+	Info          string     `json:"info,omitempty" doc:"What it calls itself"`
+	Enabled       bool       `json:"enabled"`
+	AutoStart     bool       `json:"autoStart"`
+	Preload       bool       `json:"preload"`
+	IdleStop      string     `json:"idleStop,omitempty" doc:"It ends after so long without a call or a lease" example:"5m0s"`
+	Pinned        bool       `json:"pinned"`
+	Priority      int        `json:"priority"`
+	Timeout       string     `json:"timeout" doc:"Of one call" example:"30s"`
+	Command       string     `json:"command,omitempty" doc:"What may be a secret is masked"`
+	Args          []string   `json:"args,omitempty" doc:"What may be a secret is masked"`
+	Dir           string     `json:"cwd,omitempty"`
+	URL           string     `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
+	Env           []string   `json:"env,omitempty" doc:"Names only"`
+	Headers       []string   `json:"headers,omitempty" doc:"Names only"`
+	Defined       bool       `json:"defined" doc:"It has an entry in the configuration file"`
 }
 
 // ServerList is every server, in the order of the configuration.
@@ -261,6 +270,7 @@ type ConfigDiff struct {
 	Restarted []string `json:"restarted" doc:"Those of changed that are ended and started anew, if they run; what changed about the others holds at once"`
 	Removed   []string `json:"removed"`
 	Unchanged []string `json:"unchanged"`
+	Views     bool     `json:"views" doc:"Groups, or what is known of clients, change"`
 }
 
 // Import is another program's file, whose servers are to be taken over.

@@ -72,7 +72,7 @@ func TestRequests(t *testing.T) {
 		{"remove", func() error { return c.RemoveServer(ctx, "k") }, seen{"DELETE", "/servers/k", ""}},
 		{"act", func() error { return ignore(c.ServerAction(ctx, "k", api.ActionStart)) }, seen{"POST", "/servers/k/start", ""}},
 		{"log", func() error { return ignore(c.Log(ctx, "k", 7)) }, seen{"GET", "/servers/k/log?after=7", ""}},
-		{"tools", func() error { return ignore(c.Tools(ctx, "a b")) }, seen{"GET", "/tools?server=a+b", ""}},
+		{"tools", func() error { return ignore(c.Tools(ctx, "a b", "")) }, seen{"GET", "/tools?server=a+b", ""}},
 		{"tool", func() error { return ignore(c.Tool(ctx, "t")) }, seen{"GET", "/tools/t", ""}},
 		{"call", func() error {
 			return ignore(c.Call(ctx, api.Call{Tool: "t", Arguments: json.RawMessage(`{"n":12345678901234567890}`)}))

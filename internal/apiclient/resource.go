@@ -77,14 +77,10 @@ func logQuery(after uint64) url.Values {
 	return url.Values{"after": {strconv.FormatUint(after, 10)}}
 }
 
-// Tools lists the tools that are offered, of one server or, if the key is
-// empty, of all.
-func (c *Client) Tools(ctx context.Context, server string) (api.ToolList, error) {
-	query := url.Values{}
-	if server != "" {
-		query.Set("server", server)
-	}
-	return get[api.ToolList](ctx, c, "/tools", query)
+// Tools lists the tools that are offered, of one server and one group or, where
+// the key or the name is empty, of all.
+func (c *Client) Tools(ctx context.Context, server, group string) (api.ToolList, error) {
+	return get[api.ToolList](ctx, c, "/tools", within(server, group))
 }
 
 // Tool tells about one tool, with its whole definition.
@@ -119,11 +115,9 @@ func (c *Client) Config(ctx context.Context) (api.ConfigText, error) {
 // SetConfig puts a text in force and writes it, if the file is still the one
 // with the etag; with dryRun it only tells what would change.
 func (c *Client) SetConfig(ctx context.Context, upload api.ConfigUpload, etag string, dryRun bool) (api.ConfigCheck, error) {
-	r := request{method: http.MethodPut, path: "/config", query: dry(dryRun), body: upload, again: dryRun}
-	if etag != "" {
-		r.header = map[string]string{"If-Match": etag}
-	}
-	return change[api.ConfigCheck](ctx, c, r)
+	return change[api.ConfigCheck](ctx, c, request{
+		method: http.MethodPut, path: "/config", query: dry(dryRun), body: upload, header: ifMatch(etag), again: dryRun,
+	})
 }
 
 // CheckConfig tells what is wrong with a text and what it would change.

@@ -20,10 +20,13 @@ type book struct {
 	open    map[string]*request // requests under way, by their id
 	entered int                 // requests so far
 
-	hello       []byte // the client's initialize, once it was answered
-	initialized []byte // its notification
-	level       []byte // its last logging/setLevel that was answered
-	announces   bool   // it was promised to be told of changed tools
+	hello       []byte   // the client's initialize, once it was answered
+	initialized []byte   // its notification
+	level       []byte   // its last logging/setLevel that was answered
+	announces   []string // the notifications of changed lists that it was promised
+
+	topics    topics
+	questions questions
 
 	draining bool
 	quiet    chan struct{} // closed when draining and nothing is awaited
@@ -42,7 +45,10 @@ type request struct {
 }
 
 func newBook() *book {
-	return &book{changed: make(chan struct{}), open: make(map[string]*request), quiet: make(chan struct{})}
+	return &book{
+		changed: make(chan struct{}), open: make(map[string]*request), quiet: make(chan struct{}),
+		topics: newTopics(), questions: questions{open: make(map[string]question)},
+	}
 }
 
 // key is the same for two raw ids if they are the same id.
@@ -53,16 +59,15 @@ func key(raw []byte, id wire.Span) string {
 	return string(id.Of(raw))
 }
 
-// enter reads a line that is to be sent, and returns the requests in it. What
-// is wrong with a line is the hub's to say.
-func (b *book) enter(line []byte) []*request {
+// enter reads a line that is to be sent, and returns the requests in it, or that
+// it is the answer to a question. What is wrong with a line is the hub's to say.
+func (b *book) enter(line []byte) (asked []*request, answer *wire.Message) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	parts, batch, _ := wire.Batch(line, wire.Limits{})
 	if !batch {
 		parts = [][]byte{line}
 	}
-	var asked []*request
 	for _, part := range parts {
 		m, err := wire.Scan(part, wire.Limits{})
 		switch {
@@ -75,9 +80,11 @@ func (b *book) enter(line []byte) []*request {
 				q.again = nil // its answer belongs into a batch
 			}
 			asked = append(asked, q)
+		case !batch: // and in a batch nothing is asked that could be mistaken for another
+			answer = &m
 		}
 	}
-	return asked
+	return asked, answer
 }
 
 func (b *book) notified(m *wire.Message) {
@@ -135,8 +142,9 @@ func (b *book) sent(conn *Conn, asked []*request) (lost []*request, again bool) 
 	return lost, again
 }
 
-// settle takes a message of the hub and notes what it answers.
-func (b *book) settle(raw []byte) {
+// receive takes a message of the hub and notes what it answers and asks. It
+// returns what the client is to get of it, nil for nothing.
+func (b *book) receive(raw []byte) []byte {
 	parts, batch, _ := wire.Batch(raw, wire.Limits{})
 	if !batch {
 		parts = [][]byte{raw}
@@ -145,15 +153,27 @@ func (b *book) settle(raw []byte) {
 	defer b.mu.Unlock()
 	for _, part := range parts {
 		m, err := wire.Scan(part, wire.Limits{})
-		if err != nil || m.Kind != wire.Response && m.Kind != wire.Failure {
-			continue
+		switch {
+		case err != nil:
+		case m.Kind == wire.Response, m.Kind == wire.Failure:
+			if b.topics.answered(&m) {
+				return nil
+			}
+			b.settle(&m)
+		case !batch:
+			return b.questions.note(&m)
 		}
-		k := key(m.Raw, m.ID)
-		q := b.open[k]
-		delete(b.open, k)
-		if q != nil && m.Kind == wire.Response {
-			b.granted(q, m.Result.Of(m.Raw))
-		}
+	}
+	return raw
+}
+
+// settle notes what an answer of the hub's means.
+func (b *book) settle(m *wire.Message) {
+	k := key(m.Raw, m.ID)
+	q := b.open[k]
+	delete(b.open, k)
+	if q != nil && m.Kind == wire.Response {
+		b.granted(q, m.Result.Of(m.Raw))
 	}
 }
 
@@ -161,12 +181,38 @@ func (b *book) settle(raw []byte) {
 func (b *book) granted(q *request, result []byte) {
 	switch q.method {
 	case protocol.MethodInitialize:
-		hello, err := protocol.ParseInitialize(result)
-		b.hello, b.announces = q.again, err == nil && hello.Capabilities.ToolsListChanged
-		b.level = nil
+		b.hello, b.announces = q.again, promised(result)
+		b.level, b.topics = nil, newTopics()
 	case protocol.MethodSetLevel:
 		b.level = q.again
+	case protocol.MethodSubscribe:
+		b.topics.subscribed(q.again)
+	case protocol.MethodUnsubscribe:
+		b.topics.unsubscribed(q.again)
 	}
+}
+
+// promised are the notifications of changed lists that the answer to initialize
+// promises.
+func promised(result []byte) []string {
+	hello, err := protocol.ParseInitialize(result)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, list := range []struct {
+		changes bool
+		method  string
+	}{
+		{hello.Capabilities.ToolsListChanged, protocol.NotificationToolsList},
+		{hello.Capabilities.ResourcesListChanged, protocol.NotificationResources},
+		{hello.Capabilities.PromptsListChanged, protocol.NotificationPrompts},
+	} {
+		if list.changes {
+			all = append(all, list.method)
+		}
+	}
+	return all
 }
 
 // delivered says that what was settled has been written to the client.

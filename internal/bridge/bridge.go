@@ -55,8 +55,10 @@ var errClientGone = errors.New("the client is gone")
 // When the hub is lost, each call under way is answered with the error
 // hub_lost, since nobody knows whether it took effect; requests that only the
 // hub itself answers are sent again. The client's initialize is repeated
-// behind its back, and it is told that the list of tools has changed, if it
-// wants to hear of that. What it sends meanwhile waits.
+// behind its back, and so are its subscriptions to resources; it is told that the
+// lists have changed, where it was promised to be. The questions that it has not
+// answered are cancelled, and answers to them go nowhere. What it sends meanwhile
+// waits.
 //
 // Run closes In and Out. A read of In that does not end by that, as those of
 // a terminal do not, is left behind with its goroutine.
@@ -144,12 +146,18 @@ func (b *bridge) fromClient(ctx context.Context) error {
 // forward sends a line to the hub, as often as needed: a frame that was not
 // finished is no message, and has no effect.
 func (b *bridge) forward(ctx context.Context, line []byte) error {
-	asked := b.book.enter(line)
+	asked, answer := b.book.enter(line)
 	var conn *Conn
 	for {
 		var err error
 		if conn, err = b.book.await(ctx, conn); err != nil {
 			return err
+		}
+		if answer != nil {
+			var open bool
+			if line, open = b.book.answer(conn, answer); !open {
+				return nil // the hub that has asked is gone, or has thought better of it
+			}
 		}
 		if conn.write(ctx, line) != nil {
 			conn.drop() // so that fromHub notices
@@ -178,6 +186,9 @@ func (b *bridge) fromHub(ctx context.Context, conn *Conn) error {
 			return err
 		}
 		lost, done := b.book.lose()
+		if err := b.cancelQuestions(ctx); err != nil {
+			return err
+		}
 		if err := b.answerLost(ctx, lost); err != nil {
 			return err
 		}
@@ -200,12 +211,30 @@ func (b *bridge) relay(ctx context.Context, conn *Conn) error {
 		if err != nil {
 			return err
 		}
-		b.book.settle(raw)
-		if err := b.write(ctx, raw); err != nil {
+		if err := b.pass(ctx, raw); err != nil {
 			return err
 		}
 		b.book.delivered()
 	}
+}
+
+// pass passes a message of the hub on.
+func (b *bridge) pass(ctx context.Context, raw []byte) error {
+	if raw = b.book.receive(raw); raw == nil {
+		return nil
+	}
+	return b.write(ctx, raw)
+}
+
+// cancelQuestions tells the client that nobody waits for its answers any more.
+func (b *bridge) cancelQuestions(ctx context.Context) error {
+	for _, id := range b.book.drop() {
+		raw := append([]byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationCancelled+`","params":{"requestId":`), id...)
+		if err := b.write(ctx, append(raw, `,"reason":"the hub was lost"}}`...)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answerLost answers requests whose outcome nobody knows.

@@ -400,3 +400,89 @@ func TestConnectFails(t *testing.T) {
 		t.Error("the input is still open")
 	}
 }
+
+const ask = `{"jsonrpc":"2.0","id":%s,"method":"elicitation/create","params":{"message":"sure?"}}`
+
+// Questions pass in both directions. Those that are open when the hub is lost are
+// cancelled, and an answer to one of them does not become that to another of the
+// same number.
+func TestQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x, s := newExchange(), newScript(t)
+		kill := x.serve(s)
+		c := x.bridge(t)
+		hub := s.answer()
+		for _, id := range []string{`"tc-1"`, `"tc-2"`, `3`, `4`} {
+			hub.send(fmt.Sprintf(ask, id))
+			c.want(fmt.Sprintf(ask, id))
+		}
+		go func() {
+			c.send(done, `"tc-2"`)
+			c.send(done, `"tc-2"`) // once is enough
+			c.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tc-1","progress":1}}`)
+		}()
+		hub.want(fmt.Sprintf(done, `"tc-2"`))
+		hub.want(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"tc-1","progress":1}}`)
+		const never = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4}}`
+		hub.send(never)
+		c.want(never)
+		kill()
+		for _, id := range []string{`"tc-1"`, `3`} {
+			c.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"the hub was lost"}}`)
+		}
+		defer x.serve(s)()
+		hub = s.answer()
+		hub.send(fmt.Sprintf(ask, `"tc-1"`))
+		const again = `"1:\"tc-1\""`
+		c.want(fmt.Sprintf(ask, again))
+		go func() {
+			c.send(done, `"tc-1"`) // of the hub that was lost
+			c.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-1,"message":"no"}}`, again)
+		}()
+		hub.want(`{"jsonrpc":"2.0","id":"tc-1","error":{"code":-1,"message":"no"}}`)
+		hub.send(fmt.Sprintf(ask, `5`))
+		c.want(fmt.Sprintf(ask, `"1:5"`))
+		hub.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+		c.want(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1:5"}}`)
+	})
+}
+
+// What the client has subscribed to is subscribed to at the next hub, and it is
+// told of every list that may be another one.
+func TestSubscriptions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const (
+			request = `{"jsonrpc":"2.0","id":%s,"method":"resources/%s","params":{"uri":"%s"}}`
+			hello   = `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"resources":{"listChanged":true,"subscribe":true},"prompts":{"listChanged":true}},"serverInfo":{"name":"s","version":"1"}}}`
+		)
+		x, s := newExchange(), newScript(t)
+		kill := x.serve(s)
+		c := x.bridge(t)
+		hub := s.answer()
+		send := func(raw, answer string) {
+			go c.send("%s", raw)
+			hub.want(raw)
+			hub.send(answer)
+			c.want(answer)
+		}
+		send(initialize, fmt.Sprintf(hello, `"i"`))
+		for i, one := range [][2]string{{"subscribe", "a:1"}, {"subscribe", "b:2"}, {"unsubscribe", "a:1"}} {
+			id := fmt.Sprint(i)
+			send(fmt.Sprintf(request, id, one[0], one[1]), fmt.Sprintf(done, id))
+		}
+		send(fmt.Sprintf(request, `3`, "subscribe", "c:3"), `{"jsonrpc":"2.0","id":3,"error":{"code":-32002,"message":"no"}}`)
+		kill()
+		defer x.serve(s)()
+		hub = s.answer()
+		hub.want(strings.Replace(initialize, `"i"`, `"toolcrib stdio"`, 1))
+		hub.send(fmt.Sprintf(hello, `"toolcrib stdio"`))
+		const own = `"toolcrib stdio subscription 0"`
+		hub.want(fmt.Sprintf(request, own, "subscribe", "b:2"))
+		c.want(`{"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`)
+		c.want(`{"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`)
+		hub.send(fmt.Sprintf(done, own)) // which the client does not get
+		const updated = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"b:2"}}`
+		hub.send(updated)
+		c.want(updated)
+	})
+}

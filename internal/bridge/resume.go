@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
@@ -17,6 +16,9 @@ const (
 	// its own.
 	calm = 5 * time.Second
 )
+
+// ownID is the id of a request of the bridge's own, or the beginning of it.
+const ownID = "toolcrib stdio"
 
 // outage is a time in which the hub is lost, also if it comes back in between
 // for a moment.
@@ -59,6 +61,9 @@ func (b *bridge) reconnect(ctx context.Context, out *outage) (*Conn, error) {
 				return conn, nil
 			}
 			conn.drop()
+			if gone := b.cancelQuestions(ctx); gone != nil {
+				return nil, gone
+			}
 		}
 		if errors.Is(err, errClientGone) {
 			return nil, err
@@ -71,7 +76,9 @@ func (b *bridge) reconnect(ctx context.Context, out *outage) (*Conn, error) {
 // resume brings a new connection to where the old one was.
 func (b *bridge) resume(ctx context.Context, conn *Conn) error {
 	b.book.mu.Lock()
+	b.book.questions.next()
 	hello, initialized, level, announces := b.book.hello, b.book.initialized, b.book.level, b.book.announces
+	topics := b.book.topics.again()
 	b.book.mu.Unlock()
 	if hello != nil {
 		if err := b.ask(ctx, conn, hello); err != nil {
@@ -88,14 +95,22 @@ func (b *bridge) resume(ctx context.Context, conn *Conn) error {
 			}
 		}
 	}
+	// Their answers come when they come: a server may have to be started first.
+	for _, raw := range topics {
+		if err := conn.write(ctx, raw); err != nil {
+			return fmt.Errorf("repeat a subscription: %w", err)
+		}
+	}
 	for _, q := range b.book.repeated() {
 		if err := conn.write(ctx, q.again); err != nil {
 			return fmt.Errorf("repeat a request: %w", err)
 		}
 	}
 	b.book.connected(conn)
-	if announces {
-		return b.write(ctx, []byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationToolsList+`"}`))
+	for _, method := range announces {
+		if err := b.write(ctx, []byte(`{"jsonrpc":"2.0","method":"`+method+`"}`)); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -104,7 +119,7 @@ func (b *bridge) resume(ctx context.Context, conn *Conn) error {
 // own, and waits for the answer, of which the client hears nothing. What else
 // comes is passed on.
 func (b *bridge) ask(ctx context.Context, conn *Conn, raw []byte) error {
-	const id = `"toolcrib stdio"` // only one of these is under way at a time
+	id := string(wire.AppendString(nil, ownID)) // only one of these is under way at a time
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil {
 		return err
@@ -124,7 +139,7 @@ func (b *bridge) ask(ctx context.Context, conn *Conn, raw []byte) error {
 			}
 			return nil
 		}
-		if err := b.write(ctx, raw); err != nil {
+		if err := b.pass(ctx, raw); err != nil {
 			return err
 		}
 	}

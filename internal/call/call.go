@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/bus"
@@ -35,102 +37,130 @@ type Request struct {
 	Mirrored func(header string) []string
 }
 
-// Result is a server's answer.
+// Result is the answer to a call: Message with the edits made.
 type Result struct {
-	Message wire.Message   // Response or Failure, with an id of no meaning to the caller
-	Era     protocol.Era   // of the server
-	Entry   *catalog.Entry // what was called
+	Message wire.Message   // Response or Failure, with an id of no meaning to the caller; nobody else refers to its bytes
+	Edits   []wire.Edit    // of URIs in it that callers know by another form; they touch neither id, resultType nor a _meta
+	Era     protocol.Era   // of the server; Legacy where the hub has answered itself
+	Server  string         // that answered, by its key; "" for the hub itself
+	Entry   *catalog.Entry // the tool that was called; nil for what is no tool of a server's
 }
 
 // Options is what a [Pipeline] is made of.
 type Options struct {
 	Catalog *catalog.Catalog
 	Fleet   *fleet.Fleet // behind the catalog
-	Bus     *bus.Bus     // gets one [hub.CallEnded] for each call; nil tells nobody
+	Bus     *bus.Bus     // gets one [hub.CallEnded] for each call of a tool; nil tells nobody
 	Log     *slog.Logger
 
-	// Observe is told of each call that ended, before its caller is. Nothing
-	// is left out, as may happen on a bus. It must not block; nil is nobody.
+	// Observe is told of each call of a tool that ended, before its caller is.
+	// Nothing is left out, as may happen on a bus. It must not block; nil is
+	// nobody.
 	Observe func(hub.CallRecord)
+
+	// AllowPrivateLinks has links in results also fetched from addresses that are
+	// not public, for callers that cannot read resources; see [hub.Profile].
+	AllowPrivateLinks bool
 }
 
 // Pipeline carries calls through the stages. Safe for concurrent use.
 type Pipeline struct {
-	catalog *catalog.Catalog
-	fleet   *fleet.Fleet
-	bus     *bus.Bus
-	observe func(hub.CallRecord)
-	calls   *Registry
-	log     *slog.Logger
+	catalog  *catalog.Catalog
+	fleet    *fleet.Fleet
+	bus      *bus.Bus
+	observe  func(hub.CallRecord)
+	calls    *Registry
+	log      *slog.Logger
+	verbs    map[string]*verb
+	cache    *cache
+	mentions *mentions
+	results  *results
+	web      *web
+	readers  *readers
 }
 
 // New returns a pipeline.
 func New(opt Options) *Pipeline {
-	return &Pipeline{catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log}
+	p := &Pipeline{
+		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
+		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
+	}
+	p.verbs = p.table()
+	return p
 }
 
 // Calls is the registry of the calls under way.
 func (p *Pipeline) Calls() *Registry { return p.calls }
-
-// Subscribe has the caller told of changes of the resource that it means by a
-// URI, until Unsubscribe or Leave. The notifications come by the fleet's
-// Options.Updated.
-func (p *Pipeline) Subscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
-	return hub.E(message.ResourceUnknown, nil, "uri", message.Quote(uri))
-}
-
-// Unsubscribe undoes Subscribe. What is not subscribed to is left alone.
-func (p *Pipeline) Unsubscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
-	return nil
-}
-
-// Leave forgets a caller whose conversation has ended, by its id: see
-// [fleet.Fleet.Leave]. Its calls are not its concern.
-func (p *Pipeline) Leave(id string) { p.fleet.Leave(id) }
-
-// Tell sends a notification of a caller's, which has the method, to the servers
-// to which it has connections of its own.
-func (p *Pipeline) Tell(id, method string, raw []byte) { p.fleet.Tell(id, method, raw) }
 
 // SetLevel has servers log from the level on.
 func (p *Pipeline) SetLevel(level string) { p.fleet.SetLevel(level) }
 
 // run is one call on its way through the stages.
 type run struct {
-	*Request
+	Request
+	verb  *verb
 	began time.Time
-	name  string // of the tool, as the caller put it
-	named bool   // it is a string
-	seen  *catalog.Snapshot
-	entry *catalog.Entry // in what was seen
-	up    upstream.Request
-	reply *upstream.Reply
-}
+	end   context.CancelCauseFunc // of the call
+	clock clock
 
-// stage is one step of the pipeline. An error ends the call.
-type stage func(ctx context.Context, r *run) error
+	name  string // of the tool or prompt, or the URI, as the caller put it
+	named bool   // it is a string
+
+	view   *catalog.View // in which it is looked for
+	seen   *catalog.Snapshot
+	server *hub.Server    // whose it is
+	own    string         // its name or URI at the server
+	entry  *catalog.Entry // of a tool
+
+	up       upstream.Request
+	stands   *standing // of what may be kept of a resource that is read; nil if nothing may
+	prefixed bool      // the caller knows the server's URIs in the prefixed form
+	reply    *upstream.Reply
+	edits    []wire.Edit // in the reply
+}
 
 // Do carries out one call. The error is a [*hub.Error]; an error that the
 // server answered with is a Result. Do returns when the call has ended, for
 // whatever reason: after that nothing reaches the exchange any more.
 func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
-	r := &run{Request: req, began: time.Now()}
-	r.name, r.named = wire.String(req.Message.Raw, req.Message.Member("name"))
+	r := &run{Request: *req, began: time.Now()}
+	r.verb = p.verbs[req.Message.MethodName()]
+	if r.verb == nil {
+		return nil, hub.E(message.MethodUnknown, nil, "method", message.Quote(req.Message.MethodName()))
+	}
+	r.read()
 	err := p.do(ctx, r)
-	p.record(r, err)
+	if r.verb.recorded {
+		p.record(r, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Message: r.reply.Message, Era: r.reply.Era, Entry: r.entry}, nil
+	res := &Result{Message: r.reply.Message, Edits: r.edits, Era: r.reply.Era, Entry: r.entry}
+	if r.server != nil {
+		res.Server = r.server.Key
+	}
+	return res, nil
+}
+
+// read finds what the request names.
+func (r *run) read() {
+	r.name, r.named = wire.String(r.Message.Raw, r.verb.names(r.Message))
 }
 
 func (p *Pipeline) do(ctx context.Context, r *run) error {
-	ctx, done, err := p.calls.begin(ctx, Key{r.Session, string(r.Message.ID.Of(r.Message.Raw))})
+	ctx, end, done, err := p.calls.begin(ctx, Key{r.Session, string(r.Message.ID.Of(r.Message.Raw))})
 	if err != nil {
 		return err
 	}
 	defer done()
-	for _, s := range [...]stage{p.resolve, p.compare, p.invoke} {
+	r.end = end
+	for _, s := range r.verb.before {
+		if err := s(ctx, r); err != nil || r.reply != nil {
+			return err
+		}
+	}
+	for _, s := range r.verb.stages {
 		if err := s(ctx, r); err != nil {
 			return err
 		}
@@ -142,25 +172,37 @@ func (p *Pipeline) do(ctx context.Context, r *run) error {
 // server provably did not get it (design D6).
 const attempts = 3
 
-// invoke sends the call to its server, within the server's time limit.
+// invoke sends the call to its server, within the server's time limit, unless
+// there is an answer already.
 func (p *Pipeline) invoke(ctx context.Context, r *run) error {
-	server := &r.entry.Server
-	ctx, cancel := r.within(ctx, server)
-	defer cancel()
+	if r.reply != nil {
+		return nil
+	}
+	c := &r.clock
+	c.Exchange, c.server, c.end = r.Exchange, r.server, r.end
+	c.start(r.server.Timeout - time.Since(r.began))
+	defer c.stop()
 	for n := 1; ; n++ {
 		err := p.send(ctx, r)
 		if err == nil || n == attempts || ctx.Err() != nil || !errors.Is(err, transport.ErrNotSent) {
 			if err != nil {
-				p.log.Info("a call failed", "server", server.Key, "tool", r.entry.Tool.Name, "attempts", n, "took", time.Since(r.began), "error", err)
+				p.log.Info("a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(), "attempts", n, "took", time.Since(r.began), "error", err)
 			}
 			return err
 		}
 	}
 }
 
+// label is what the log says of what was asked for. What follows a "?" in a URI may
+// be a secret.
+func (r *run) label() string {
+	name, _, _ := strings.Cut(r.own, "?")
+	return message.Quote(name)
+}
+
 // send sends the call once.
 func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
-	use, err := p.fleet.Acquire(ctx, r.entry.Server.Key, r.Caller)
+	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
 	if err != nil {
 		return err
 	}
@@ -168,25 +210,31 @@ func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
 	if err = p.offered(r); err != nil {
 		return err
 	}
-	r.reply, err = use.Conn().Do(ctx, &r.up, r.Exchange)
+	r.reply, err = use.Conn().Do(ctx, &r.up, &r.clock)
+	if r.stands != nil {
+		r.stands.conn = use.Conn().Done()
+	}
 	return err
 }
 
 // offered is an error if the tool has been hidden since it was looked up, as it
 // may be while the call waits for the server.
 func (p *Pipeline) offered(r *run) error {
+	if r.entry == nil {
+		return nil
+	}
 	now := p.catalog.Snapshot()
-	server, tool := r.entry.Server.Key, r.entry.Tool.Name
+	server, tool := r.server.Key, r.entry.Tool.Name
 	if now == r.seen || !now.Listed(server) || now.Offers(server, tool) {
 		return nil
 	}
-	if err := changed(now, r.entry.Exposed); err != nil {
-		return err
+	if slices.Contains(now.Changed(server), tool) {
+		return drifted(r.entry)
 	}
-	return unknown(r)
+	return toolUnknown(r)
 }
 
-// within bounds a call by the time limit of its server, from its beginning.
+// within bounds a call by the time limit of a server, from its beginning.
 func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, context.CancelFunc) {
 	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", server.Timeout.String())
 	return context.WithDeadlineCause(ctx, r.began.Add(server.Timeout), limit)

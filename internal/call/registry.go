@@ -32,14 +32,14 @@ func NewRegistry() *Registry {
 }
 
 // begin enters a call. The context ends when the call is cancelled, with a
-// [*hub.Error] as its cause; done takes the call out again.
-func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, done func(), err error) {
+// [*hub.Error] as its cause, and so it does by end; done takes the call out again.
+func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, end context.CancelCauseFunc, done func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		cancel(nil)
-		return nil, nil, hub.E(message.ShuttingDown, nil)
+		return nil, nil, nil, hub.E(message.ShuttingDown, nil)
 	}
 	if key.Session == "" {
 		r.next++
@@ -47,11 +47,11 @@ func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, done 
 	}
 	if _, taken := r.byKey[key]; taken {
 		cancel(nil)
-		return nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+		return nil, nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
 	}
 	r.byKey[key] = cancel
 	r.all.Add(1)
-	return ctx, func() {
+	return ctx, cancel, func() {
 		cancel(nil)
 		r.mu.Lock()
 		delete(r.byKey, key)

@@ -2,7 +2,7 @@ package call
 
 import (
 	"context"
-	"strconv"
+	"iter"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -12,107 +12,53 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// resolve finds the server and the tool that a name stands for.
-func (p *Pipeline) resolve(ctx context.Context, r *run) error {
-	m := r.Message
-	if !r.named {
-		return hub.E(message.ParamsInvalid, nil, "detail", `"name" has to be a string`)
+// see looks through the caller's view at what there is now.
+func (p *Pipeline) see(r *run) (err error) {
+	r.view, err = p.catalog.View(r.Viewer)
+	if err == nil {
+		r.seen = r.view.Snapshot()
 	}
-	// Clients in several languages say null for none; that is the server's to
-	// judge.
-	if args := m.Member("arguments"); args.Exists() && m.Raw[args.Start] != '{' && m.Raw[args.Start] != 'n' {
-		return hub.E(message.ParamsInvalid, nil, "detail", `"arguments" has to be an object`)
-	}
-	if other := mistakable(m); other != "" {
-		return hub.E(message.ParamsInvalid, nil, "detail", message.Quote(strconv.Quote(other)+" differs from a member of a call in its case only"))
-	}
-	if err := p.find(ctx, r); err != nil {
-		return err
-	}
-	entry := r.entry
-	r.up = upstream.Request{Message: m, Name: entry.Tool.Name, Headers: entry.Tool.Headers, Level: r.Level}
-	if entry.Tool.Name != r.name {
-		r.up.Edits = []wire.Edit{wire.Replace(m.Member("name"), wire.AppendString(nil, entry.Tool.Name))}
-	}
-	return nil
+	return err
 }
 
-// mistakable returns a member of params that many parsers would take for one of
-// those by which a call is judged: the server behind such a one would do something
-// else than what was looked at here.
-func mistakable(m *wire.Message) string {
-	for member := range m.Members() {
-		if wire.KeyIs(m.Raw, member.Key, "name") || wire.KeyIs(m.Raw, member.Key, "arguments") || wire.KeyIs(m.Raw, member.Key, "_meta") {
-			continue
-		}
-		key, _ := wire.String(m.Raw, member.Key)
-		if strings.EqualFold(key, "name") || strings.EqualFold(key, "arguments") || strings.EqualFold(key, "_meta") {
-			return key
-		}
-	}
-	return ""
-}
-
-// find looks the name up. One that begins with the key of a server whose tools
-// are not listed may be a tool of it: such a server is waited for, within its
-// time limit, until it has given its list, or is known not to be there. A name
-// without a key may be anybody's, and nobody is waited for.
+// find looks up what the request means. A name that begins with the key of a
+// server whose lists are not known, or a URI that has it, may be that server's:
+// such a one is waited for, within its time limit, until it has given its lists,
+// or is known not to be there. A name without a key may be anybody's, and nobody
+// is waited for.
 func (p *Pipeline) find(ctx context.Context, r *run) error {
-	if p.look(r) {
-		return nil
-	}
-	if err := changed(r.seen, r.name); err != nil {
+	if found, err := r.verb.look(r); found || err != nil {
 		return err
 	}
-	seen := r.seen
 	var away error
-	for key := range prefixes(r.name) {
+	seen := r.seen
+	for key := range r.verb.keys(r.name) {
 		server, ok := p.fleet.Server(key)
-		if !ok || seen.Listed(key) {
+		if !ok || seen.Listed(key) || !r.view.MayHave(key) {
 			continue
 		}
-		limited, cancel := r.within(ctx, &server)
-		err := p.fleet.Wait(limited, key)
-		cancel()
-		if err != nil && away == nil {
+		if err := p.wait(ctx, r, &server); err != nil && away == nil {
 			away = err
 		}
-		if p.look(r) {
-			return nil
-		}
-		if err := changed(r.seen, r.name); err != nil {
+		if found, err := r.verb.look(r); found || err != nil {
 			return err
 		}
 	}
 	if away != nil {
 		return away
 	}
-	return unknown(r)
+	return r.verb.unknown(r)
 }
 
-// look looks the name up among the tools that are listed now.
-func (p *Pipeline) look(r *run) (ok bool) {
-	r.seen = p.catalog.Snapshot()
-	r.entry, ok = r.seen.Resolve(r.name)
-	return ok
-}
-
-// changed is an error if the name stands for a tool that is not offered because
-// its server is pinned and describes it otherwise than it was accepted.
-func changed(seen *catalog.Snapshot, name string) error {
-	e, blocked := seen.Blocked(name)
-	if !blocked {
-		return nil
-	}
-	return hub.E(message.ToolChanged, nil, "tool", message.Quote(e.Tool.Name), "server", message.Quote(e.Server.Key))
-}
-
-func unknown(r *run) error {
-	return hub.E(message.ToolUnknown, nil, "tool", message.Quote(r.name))
+// wait waits until a server has given its lists, within its time limit.
+func (p *Pipeline) wait(ctx context.Context, r *run, server *hub.Server) error {
+	limited, cancel := r.within(ctx, server)
+	defer cancel()
+	return p.fleet.Wait(limited, server.Key)
 }
 
 // prefixes yields what may be the server's part of a name, shortest first.
-func prefixes(name string) func(yield func(string) bool) {
+func prefixes(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for at := 0; ; at++ {
 			n := strings.Index(name[at:], catalog.Separator)
@@ -124,5 +70,97 @@ func prefixes(name string) func(yield func(string) bool) {
 				return
 			}
 		}
+	}
+}
+
+// prefixedBy yields the server that a URI in the prefixed form names.
+func prefixedBy(uri string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if key, _, ok := catalog.Unprefixed(uri); ok {
+			yield(key)
+		}
+	}
+}
+
+// ourTools answers calls of the tools that a view has of the hub's own.
+func (p *Pipeline) ourTools(ctx context.Context, r *run) error {
+	if err := p.see(r); err != nil {
+		return err
+	}
+	before := r.Message
+	_, err := p.meta(ctx, r, r.view)
+	if r.Message != before {
+		r.read() // it calls another tool by way of one of these
+	}
+	return err
+}
+
+// resolveTool finds the server and the tool that a name stands for.
+func (p *Pipeline) resolveTool(ctx context.Context, r *run) error {
+	if err := p.find(ctx, r); err != nil {
+		return err
+	}
+	r.prefixed = r.server.PrefixURIs
+	r.address(r.own)
+	r.up.Headers = r.entry.Tool.Headers
+	return nil
+}
+
+func (p *Pipeline) lookTool(r *run) (found bool, err error) {
+	if err := p.see(r); err != nil {
+		return false, err
+	}
+	if r.entry, found = r.view.Tool(r.name); found {
+		r.server, r.own = &r.entry.Server, r.entry.Tool.Name
+		return true, nil
+	}
+	if e, blocked := r.view.Blocked(r.name); blocked {
+		return false, drifted(e)
+	}
+	return false, nil
+}
+
+// drifted is the error for a tool that is not offered because its server is
+// pinned and describes it otherwise than it was accepted.
+func drifted(e *catalog.Entry) error {
+	return hub.E(message.ToolChanged, nil, "tool", message.Quote(e.Tool.Name), "server", message.Quote(e.Server.Key))
+}
+
+func toolUnknown(r *run) error {
+	return hub.E(message.ToolUnknown, nil, "tool", message.Quote(r.name))
+}
+
+// resolvePrompt finds the server and the prompt that a name stands for.
+func (p *Pipeline) resolvePrompt(ctx context.Context, r *run) error {
+	if err := p.find(ctx, r); err != nil {
+		return err
+	}
+	r.prefixed = r.server.PrefixURIs
+	r.address(r.own)
+	return nil
+}
+
+func (p *Pipeline) lookPrompt(r *run) (bool, error) {
+	if err := p.see(r); err != nil {
+		return false, err
+	}
+	e, found := r.view.Prompt(r.name)
+	if found {
+		r.server, r.own = &e.Server, e.Prompt.Name
+	}
+	return found, nil
+}
+
+func promptUnknown(r *run) error {
+	return hub.E(message.PromptUnknown, nil, "prompt", message.Quote(r.name))
+}
+
+// address makes the request to the server. It has the server's own name or URI
+// in place of what the caller knows it by; route is what it is routed by in
+// headers, "" for nothing.
+func (r *run) address(route string) {
+	r.up = upstream.Request{Message: r.Message, Name: route, Level: r.Level}
+	if r.own != r.name {
+		r.up.Edits = []wire.Edit{wire.Replace(r.verb.names(r.Message), wire.AppendString(nil, r.own))}
 	}
 }

@@ -39,7 +39,11 @@ type note struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Name      string          `json:"name"`
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+		Ref  struct {
+			Type, Name, URI string
+		} `json:"ref"`
 		RequestID json.RawMessage `json:"requestId"`
 		Meta      struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
@@ -351,7 +355,7 @@ func TestShapeHoldForApproval(t *testing.T) {
 		decided = true
 		decision <- true
 	}()
-	r := &run{Request: &Request{Exchange: c, Message: req.Message}}
+	r := &run{Request: Request{Exchange: c, Message: req.Message}}
 	for _, s := range []stage{hold, invoke} {
 		if err := s(t.Context(), r); err != nil {
 			t.Fatal(err)
@@ -395,16 +399,16 @@ func TestShapeLateAnswer(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	r := NewRegistry()
-	a, doneA, err := r.begin(t.Context(), Key{"s", "1"})
+	a, _, doneA, err := r.begin(t.Context(), Key{"s", "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, doneB, err := r.begin(t.Context(), Key{"s", `"1"`})
+	b, _, doneB, err := r.begin(t.Context(), Key{"s", `"1"`})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer doneB()
-	if _, _, err := r.begin(t.Context(), Key{"s", "1"}); !hub.IsCode(err, message.ParamsInvalid) {
+	if _, _, _, err := r.begin(t.Context(), Key{"s", "1"}); !hub.IsCode(err, message.ParamsInvalid) {
 		t.Errorf("the same id twice: %v", err)
 	}
 	if r.Cancel(Key{"other", "1"}) || r.Cancel(Key{"s", "2"}) {
@@ -426,7 +430,7 @@ func TestRegistry(t *testing.T) {
 	if err := r.Drain(short); err == nil {
 		t.Error("drained, but a call is under way")
 	}
-	if _, _, err := r.begin(t.Context(), Key{}); !hub.IsCode(err, message.ShuttingDown) {
+	if _, _, _, err := r.begin(t.Context(), Key{}); !hub.IsCode(err, message.ShuttingDown) {
 		t.Errorf("a call after the end: %v", err)
 	}
 	if len(r.byKey) != 1 {

@@ -62,7 +62,7 @@ func (c *Catalog) SetFreshness(ttl time.Duration, force bool) {
 		c.prepare(&next)
 		c.parts[i] = &next
 	}
-	c.publish()
+	c.publish(0)
 }
 
 // Known reports whether the server need not be started to learn which tools it
@@ -79,10 +79,11 @@ func (c *Catalog) Known(server hub.Server) bool {
 	return early.identity == identity && c.enough(early.offering)
 }
 
-// enough reports whether a list, if there is one, is good enough. The caller
-// holds the lock.
+// enough reports whether a list, if there is one, is good enough. That of an
+// index which has the tools only is not, since its server may have more. The
+// caller holds the lock.
 func (c *Catalog) enough(o *offering) bool {
-	return o != nil && !past(c.fresh.end(o))
+	return o != nil && !past(c.fresh.end(o)) && (o.live || o.imported || o.known.Has(hub.ListAll))
 }
 
 // past reports whether the time, if it is set, has come.

@@ -131,8 +131,8 @@ func TestDisabledKeepsList(t *testing.T) {
 		if diff := cmp.Diff(want, exposed(snap)); diff != "" {
 			t.Error(diff)
 		}
-		if listed := len(want) == 2; snap.Listed("a") != listed || (snap.Offered("a") == 1) != listed || (len(snap.Instructions()) == 1) != listed {
-			t.Errorf("listed %t, %d offered, instructions %v", snap.Listed("a"), snap.Offered("a"), snap.Instructions())
+		if listed := len(want) == 2; snap.Listed("a") != listed || (snap.Offered("a") == 1) != listed || (len(instructions(snap)) == 1) != listed {
+			t.Errorf("listed %t, %d offered, instructions %v", snap.Listed("a"), snap.Offered("a"), instructions(snap))
 		}
 	}
 	check(c, "b__x")

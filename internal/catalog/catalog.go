@@ -1,7 +1,7 @@
-// Package catalog knows which tools exist, and under which names callers see
-// them. It holds one immutable [Snapshot] at a time behind an atomic pointer, so
-// that readers never wait; what servers offer is kept in an index file, so that
-// there is a list before any of them runs.
+// Package catalog knows which tools, resources and prompts exist, and under which
+// names and URIs callers see them. It holds one immutable [Snapshot] at a time
+// behind an atomic pointer, so that readers never wait; what servers offer is kept
+// in an index file, so that there is a list before any of them runs.
 package catalog
 
 import (
@@ -25,17 +25,16 @@ import (
 // saved with all of them.
 const DefaultSaveDelay = 200 * time.Millisecond
 
-// keptListings is how many listings, the newest included, cursors may point to.
-// A client in the middle of a list of several pages so sees all of one.
-const keptListings = 8
-
 // Options is what a [Catalog] is made of.
 type Options struct {
 	IndexPath string        // the index file; "" keeps nothing
 	PinsPath  string        // the file of what was accepted of pinned servers; "" keeps nothing
-	Bus       *bus.Bus      // gets one [hub.ToolsChanged] for each change of the list, and [hub.ToolsDrifted]; nil tells nobody
 	Log       *slog.Logger  // nil logs nothing
 	SaveDelay time.Duration // 0 is [DefaultSaveDelay]
+
+	// Bus gets one [hub.ToolsChanged], [hub.ResourcesChanged] or [hub.PromptsChanged]
+	// for each change of that list, and [hub.ToolsDrifted]; nil tells nobody.
+	Bus *bus.Bus
 
 	// TTL and ForceRefresh say which lists from the index are good enough; see
 	// [Catalog.SetFreshness].
@@ -48,8 +47,8 @@ type Options struct {
 // method that made it returns; events come in the order of the changes.
 type Catalog struct {
 	opt   Options
-	nonce nonce
 	view  atomic.Pointer[view]
+	views atomic.Pointer[views]
 
 	changed chan struct{} // holds one token while a change waits to be saved
 	saving  sync.Mutex    // held while the pins are written, so that an older text never replaces a newer one; taken before mu
@@ -63,12 +62,10 @@ type Catalog struct {
 	stored  uint64           // the version that the index has
 }
 
-// view is what readers see.
+// view is what readers see: a snapshot, and its lists.
 type view struct {
-	now *Snapshot
-	// Earlier listings to which cursors may still point; those of one page have
-	// none.
-	past []*listing
+	now                                  *Snapshot
+	tools, resources, templates, prompts *book
 }
 
 // Open makes a catalog from the index and the pins. A missing index is an empty
@@ -91,7 +88,7 @@ func Open(opt Options) (*Catalog, error) {
 		opt.SaveDelay = DefaultSaveDelay
 	}
 	c := &Catalog{
-		opt: opt, nonce: newNonce(), changed: make(chan struct{}, 1),
+		opt: opt, changed: make(chan struct{}, 1),
 		fresh: newFreshness(opt.TTL, opt.ForceRefresh), pins: openPins(opt.PinsPath, opt.Log),
 	}
 	if opt.IndexPath != "" {
@@ -110,9 +107,13 @@ func Open(opt Options) (*Catalog, error) {
 	for _, s := range c.waiting {
 		s.offering.listedAt = anchor(s.offering.listedAt, now)
 	}
-	empty := assemble(nil)
-	empty.listing = newListing(1, c.nonce, nil)
-	c.view.Store(&view{now: empty})
+	first := &view{
+		now: assemble(nil), tools: newBook(hub.ListTools), resources: newBook(hub.ListResources),
+		templates: newBook(hub.ListTemplates), prompts: newBook(hub.ListPrompts),
+	}
+	first.now.id = first.tools.now.id
+	c.view.Store(first)
+	c.views.Store(newViews(nil, nil))
 	return c, nil
 }
 
@@ -179,7 +180,7 @@ func (c *Catalog) setServers(servers []hub.Server, keep bool) {
 	if !keep {
 		clear(c.waiting)
 	}
-	c.publish()
+	c.publish(0)
 	for _, p := range parts {
 		c.drifted(old[p.server.Key], p)
 	}
@@ -187,51 +188,69 @@ func (c *Catalog) setServers(servers []hub.Server, keep bool) {
 	c.wake()
 }
 
-// Listed takes the list that a server gave; see [Accept] and [Catalog.Replace].
+// Listed takes the lists that a server gave, of those that it was asked for; see
+// [Accept] and [Catalog.Replace]. The others stay as they are. Of a server whose
+// tools are not known they are ignored: it has to be asked for its tools first.
 func (c *Catalog) Listed(server hub.Server, lists hub.Lists) {
-	c.Replace(server, Accept(server, lists.Tools, c.opt.Log))
+	c.take(server, lists.Asked, lists.Announced, Accept(server, lists, c.opt.Log))
 }
 
 // Replace says what a server offers now, in place of all it offered before.
-// The tools must be such as [ParseTool] returns. Of several with the same name
-// the first counts, and the others are logged.
+// What it has must be such as [ParseTool], [ParseResource], [ParseTemplate] and
+// [ParsePrompt] return, and its capabilities a JSON object without duplicate keys
+// that [protocol.ParseCapabilities] reads. Of several tools or prompts with the
+// same name, or resources with the same URI, the first counts, and the others are
+// logged.
 //
 // The definition is the one by which the server was asked. If the server that
 // [Catalog.SetServers] named is reached otherwise, or none was named, the offer
 // waits for the next SetServers, and is forgotten if it is of no use then.
 func (c *Catalog) Replace(server hub.Server, offer hub.Offer) {
-	o := &offering{
-		tools:        c.distinct(server.Key, offer.Tools),
-		instructions: offer.Instructions,
-		listedAt:     time.Now().UTC(),
-		live:         true,
-	}
+	c.take(server, hub.ListAll, 0, offer)
+}
+
+// take puts the lists that were asked for in the place of those before. Those
+// that the server announced count as changed, whatever they read: it may know
+// better what a change is.
+func (c *Catalog) take(server hub.Server, asked, announced hub.ListSet, offer hub.Offer) {
+	offer = c.distinct(server.Key, offer)
 	identity := identify(server)
+	now := time.Now().UTC()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.find(server.Key)
-	if i < 0 || c.parts[i].identity != identity {
-		c.waiting[server.Key] = saved{identity, o}
+	waits := i < 0 || c.parts[i].identity != identity
+	var old *offering
+	if !waits {
+		old = c.parts[i].offering
+	} else if early := c.waiting[server.Key]; early.identity == identity {
+		old = early.offering
+	}
+	if old == nil && !asked.Has(hub.ListTools) {
 		return
 	}
-	old := c.parts[i].offering
-	c.put(i, func(p *part) { p.offering = o })
+	next := old.with(asked, offer, now)
+	if waits {
+		c.waiting[server.Key] = saved{identity, next}
+		return
+	}
+	c.put(i, announced, func(p *part) { p.offering = next })
 	c.version++
 	// That a list was confirmed is worth no write of its own: a server that comes
 	// and goes would wear the disk.
-	if old == nil || !old.same(o) {
+	if old == nil || !old.same(next) {
 		c.wake()
 	}
 }
 
-// Withhold says whether the tools of a server are to be left out of all lists,
-// whatever its rules say. They are kept all the same. A server that
+// Withhold says whether all that a server has is to be left out of all lists,
+// whatever its rules say. It is kept all the same. A server that
 // [Catalog.SetServers] did not name is ignored.
 func (c *Catalog) Withhold(server string, yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if i := c.find(server); i >= 0 && c.parts[i].withheld != yes {
-		c.put(i, func(p *part) { p.withheld = yes })
+		c.put(i, 0, func(p *part) { p.withheld = yes })
 	}
 }
 
@@ -241,13 +260,14 @@ func (c *Catalog) find(key string) int {
 	return slices.IndexFunc(c.parts, func(p *part) bool { return p.server.Key == key })
 }
 
-// put puts a changed copy of a part in its place. The caller holds the lock.
-func (c *Catalog) put(i int, change func(*part)) {
+// put puts a changed copy of a part in its place; see publish for what was
+// announced. The caller holds the lock.
+func (c *Catalog) put(i int, announced hub.ListSet, change func(*part)) {
 	old, next := c.parts[i], *c.parts[i]
 	change(&next)
 	c.prepare(&next)
 	c.parts[i] = &next
-	c.publish()
+	c.publish(announced)
 	c.drifted(old, &next)
 }
 
@@ -259,84 +279,99 @@ func (c *Catalog) prepare(p *part) {
 	p.prepare()
 }
 
-// distinct returns the tools without those whose name came before.
-func (c *Catalog) distinct(server string, tools []hub.Tool) []hub.Tool {
-	seen := make(map[string]bool, len(tools))
-	kept := make([]hub.Tool, 0, len(tools))
+// distinct returns the offer without what has the name or URI of what came
+// before it in its list.
+func (c *Catalog) distinct(server string, offer hub.Offer) hub.Offer {
+	offer.Tools = distinct(c, server, "tool", offer.Tools, func(t hub.Tool) string { return t.Name })
+	offer.Resources = distinct(c, server, "resource", offer.Resources, func(r hub.Resource) string { return r.URI })
+	offer.Templates = distinct(c, server, "resource template", offer.Templates, func(t hub.Template) string { return t.URI })
+	offer.Prompts = distinct(c, server, "prompt", offer.Prompts, func(p hub.Prompt) string { return p.Name })
+	return offer
+}
+
+// distinct returns a list without what has the name of one that came before.
+func distinct[T any](c *Catalog, server, kind string, list []T, name func(T) string) []T {
+	seen := make(map[string]bool, len(list))
+	kept := make([]T, 0, len(list))
 	twice := "" // the first such name: one line in the log is enough
-	for _, t := range tools {
-		if !seen[t.Name] {
-			seen[t.Name] = true
+	for _, t := range list {
+		if n := name(t); !seen[n] {
+			seen[n] = true
 			kept = append(kept, t)
 		} else if twice == "" {
-			twice = t.Name
+			twice = n
 		}
 	}
-	if n := len(tools) - len(kept); n > 0 {
-		c.opt.Log.Warn("a server lists several tools of one name; the first counts",
-			"server", server, "tool", message.Quote(twice), "dropped", n)
+	if n := len(list) - len(kept); n > 0 {
+		c.opt.Log.Warn("a server lists several of one name; the first counts",
+			"server", server, "kind", kind, "name", message.Quote(twice), "dropped", n)
 	}
 	return kept
 }
 
-// publish makes a snapshot of the parts, shows it to readers and, if it reads
-// differently, tells the bus. The caller holds the lock.
-func (c *Catalog) publish() {
+// publish makes a snapshot of the parts, shows it to readers and tells the bus of
+// those lists that read differently, or that a server announced. The caller holds
+// the lock.
+func (c *Catalog) publish(announced hub.ListSet) {
 	old := c.view.Load()
-	last := old.now.listing
-	next := &view{now: assemble(c.parts)}
-	if last.reads(next.now.entries) {
-		next.now.listing = last
-		next.past = old.past
-		c.view.Store(next)
-		return
+	now := assemble(c.parts)
+	raw := func(e *ResourceEntry) []byte { return e.Raw }
+	next := &view{
+		now:       now,
+		tools:     turned(old.tools, now.Entries(), func(e *Entry) []byte { return e.Raw }),
+		resources: turned(old.resources, now.Resources(), raw),
+		templates: turned(old.templates, now.Templates(), raw),
+		prompts:   turned(old.prompts, now.Prompts(), func(e *PromptEntry) []byte { return e.Raw }),
 	}
-	id := last.id + 1
-	next.now.listing = newListing(id, c.nonce, next.now.entries)
-	for _, l := range append(slices.Clip(old.past), last) {
-		if l.id+keptListings > id && len(l.starts) > 1 {
-			next.past = append(next.past, l)
+	now.id = next.tools.now.id
+	c.view.Store(next)
+	if next.tools != old.tools || announced.Has(hub.ListTools) {
+		c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: now.id})
+	}
+	if next.resources != old.resources || next.templates != old.templates || announced&(hub.ListResources|hub.ListTemplates) != 0 {
+		c.opt.Bus.Publish(hub.ResourcesChanged{})
+	}
+	if next.prompts != old.prompts || announced.Has(hub.ListPrompts) {
+		c.opt.Bus.Publish(hub.PromptsChanged{})
+	}
+	c.reportClashes(old.now, now)
+}
+
+// reportClashes logs of each server whose resources cannot be listed as they are
+// that this is so, if it was otherwise before.
+func (c *Catalog) reportClashes(old, now *Snapshot) {
+	for _, share := range now.Shares() {
+		key := share.Server.Key
+		if all := now.Clashes(key); len(all) > 0 && !slices.Equal(all, old.Clashes(key)) {
+			c.opt.Log.Warn("a server has resources under URIs of another one; they are listed with its key before them",
+				"server", key, "resources", len(all))
 		}
 	}
-	c.view.Store(next)
-	c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: id})
 }
 
 // Snapshot returns the catalog as it is now. It never waits.
 func (c *Catalog) Snapshot() *Snapshot { return c.view.Load().now }
 
-// List returns a page of the list of tools: a whole result of tools/list, as
-// callers of the era expect it. The empty cursor stands for the first page. The
-// bytes are shared and must not be changed.
+// List returns a page of one of the lists: a whole result of tools/list and the
+// like, as callers of the era expect it. The empty cursor stands for the first
+// page. The bytes are shared and must not be changed.
 //
 // A cursor leads on in the list that its page was from, also if there is a
-// newer one by now. A cursor of a list that is too old, or that was not made by
-// this catalog, gives [message.CursorUnknown].
-func (c *Catalog) List(era protocol.Era, cursor string) ([]byte, error) {
-	v := c.view.Load()
-	if cursor == "" {
-		return v.now.listing.page(era, 0), nil
-	}
-	if id, start, ok := c.nonce.parse(cursor); ok {
-		if l := v.listing(id); l != nil {
-			// The first page has no cursor.
-			if number, ok := l.pageAt(start); ok && number > 0 {
-				return l.page(era, number), nil
-			}
-		}
-	}
-	return nil, hub.E(message.CursorUnknown, nil)
+// newer one by now. A cursor of a list that is too old, of another list, or that
+// was not made by this catalog, gives [message.CursorUnknown].
+func (c *Catalog) List(era protocol.Era, which hub.ListSet, cursor string) ([]byte, error) {
+	return c.view.Load().book(which).list(era, cursor)
 }
 
-// listing returns the listing with the id; nil if it is not kept.
-func (v *view) listing(id uint64) *listing {
-	if v.now.listing.id == id {
-		return v.now.listing
+// book is the one in which a list is.
+func (v *view) book(which hub.ListSet) *book {
+	switch which {
+	case hub.ListResources:
+		return v.resources
+	case hub.ListTemplates:
+		return v.templates
+	case hub.ListPrompts:
+		return v.prompts
 	}
-	for _, l := range v.past {
-		if l.id == id {
-			return l
-		}
-	}
-	return nil
+	return v.tools
 }

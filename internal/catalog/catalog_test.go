@@ -45,7 +45,7 @@ func TestEvents(t *testing.T) {
 	step("instructions only", 0, func() {
 		c.Replace(server("a"), hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"x"}`)}, Instructions: "Be brief."})
 	})
-	if diff := cmp.Diff([]catalog.Instructions{{Server: "a", Text: "Be brief."}}, c.Snapshot().Instructions()); diff != "" {
+	if diff := cmp.Diff([]string{"a: Be brief."}, instructions(c.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
 	step("a server that is not there", 0, func() { c.Replace(server("c"), offer(t, "x")) })
@@ -64,7 +64,7 @@ func TestEvents(t *testing.T) {
 		c.SetServers([]hub.Server{changed, server("b")})
 	})
 	step("a server gone", 1, func() { c.SetServers([]hub.Server{server("b")}) })
-	if got := exposed(c.Snapshot()); len(got) != 0 || len(c.Snapshot().Instructions()) != 0 {
+	if got := exposed(c.Snapshot()); len(got) != 0 || len(instructions(c.Snapshot())) != 0 {
 		t.Errorf("left behind: %q", got)
 	}
 	step("the server back, and nothing known of it", 0, func() { c.SetServers(all) })
@@ -113,7 +113,7 @@ func TestDuplicateTools(t *testing.T) {
 	if got := page(t, c, protocol.Legacy, ""); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if n := log.lines("server=a tool=x dropped=2"); n != 1 {
+	if n := log.lines("server=a kind=tool name=x dropped=2"); n != 1 {
 		t.Errorf("%d lines in the log:\n%s", n, log.text.String())
 	}
 }
@@ -202,11 +202,11 @@ func TestReadersDuringChanges(t *testing.T) {
 						t.Errorf("%s provides x0", e.Exposed)
 					}
 				}
-				s.Instructions()
+				s.Shares()
 				// A list of several pages may be gone before it is read to its
 				// end, but never be a mixture.
 				for cursor := ""; ; {
-					text, err := c.List(protocol.Modern, cursor)
+					text, err := c.List(protocol.Modern, hub.ListTools, cursor)
 					if err != nil {
 						if cursor == "" {
 							t.Error(err)
@@ -287,7 +287,7 @@ func BenchmarkRender(b *testing.B) {
 	for n := 0; b.Loop(); n++ {
 		c.Replace(server("server0"), offers[0]) // reads the same
 		c.Replace(server("server1"), hub.Offer{Tools: offers[1].Tools[n%2:]})
-		if _, err := c.List(protocol.Legacy, ""); err != nil {
+		if _, err := c.List(protocol.Legacy, hub.ListTools, ""); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -303,7 +303,7 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("list", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := c.List(protocol.Legacy, ""); err != nil {
+			if _, err := c.List(protocol.Legacy, hub.ListTools, ""); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -6,12 +6,12 @@ import (
 	"encoding/binary"
 )
 
-// nonce marks the cursors of one catalog in one process, so that those of
-// another run, whose snapshots count from 1 too, are not taken for its own.
+// nonce marks the cursors of one book in one process, so that those of another
+// list, view or run, whose listings count from 1 too, are not taken for its own.
 type nonce [8]byte
 
 // cursorLen is the length of a cursor before it is encoded: the nonce, the
-// snapshot and the place of the page's first tool in it.
+// listing and the place of the page's first entry in it.
 const cursorLen = len(nonce{}) + 8 + 4
 
 // Strict, so that a cursor has one spelling only.
@@ -24,18 +24,18 @@ func newNonce() nonce {
 	return n
 }
 
-// cursor returns the cursor of the page that begins with the tool at start.
-func (n nonce) cursor(snapshot uint64, start int) string {
+// cursor returns the cursor of the page that begins with the entry at start.
+func (n nonce) cursor(listing uint64, start int) string {
 	b := make([]byte, 0, cursorLen)
 	b = append(b, n[:]...)
-	b = binary.BigEndian.AppendUint64(b, snapshot)
+	b = binary.BigEndian.AppendUint64(b, listing)
 	b = binary.BigEndian.AppendUint32(b, uint32(start))
 	return cursorEncoding.EncodeToString(b)
 }
 
 // parse reads a cursor, and reports false if it is none of this nonce. What
 // it says is for the caller to check: a cursor is opaque, not signed.
-func (n nonce) parse(cursor string) (snapshot uint64, start int, ok bool) {
+func (n nonce) parse(cursor string) (listing uint64, start int, ok bool) {
 	// The decoder skips line breaks, so the length is checked on both sides.
 	if len(cursor) != cursorEncoding.EncodedLen(cursorLen) {
 		return 0, 0, false

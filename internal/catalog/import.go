@@ -13,7 +13,7 @@ type Imported struct {
 	At     time.Time  // when the server gave them
 }
 
-// Import takes over lists of servers about which nothing is known but what was
+// Import takes over lists of tools of servers about which nothing is known but what was
 // imported before; with force, also in place of one from the index. What a
 // server has said itself since this program started is never replaced. It
 // returns the keys of the servers whose lists were taken, in the order given.
@@ -32,7 +32,7 @@ func (c *Catalog) Import(lists []Imported, force bool) []string {
 			continue
 		}
 		next := *c.parts[i]
-		next.offering = &offering{tools: c.distinct(l.Server, l.Tools), listedAt: anchor(l.At, now), imported: true}
+		next.offering = next.offering.imports(c.distinct(l.Server, hub.Offer{Tools: l.Tools}).Tools, anchor(l.At, now))
 		c.prepare(&next)
 		old[l.Server], c.parts[i] = c.parts[i], &next
 		taken = append(taken, l.Server)
@@ -40,7 +40,7 @@ func (c *Catalog) Import(lists []Imported, force bool) []string {
 	if len(taken) == 0 {
 		return nil
 	}
-	c.publish()
+	c.publish(0)
 	for key, before := range old {
 		c.drifted(before, c.parts[c.find(key)])
 	}

@@ -27,7 +27,11 @@ import (
 //	      "listedAt": "2026-11-21T09:30:00Z",    RFC 3339
 //	      "instructions": "...",
 //	      "imported": true,                      only if the list is not the server's own
-//	      "tools": [ ... ]                       the bytes the server sent
+//	      "capabilities": { ... },               the bytes the server sent, as in the lists; only if known
+//	      "tools": [ ... ],
+//	      "resources": [ ... ],                  this and what follows only if known
+//	      "templates": [ ... ],
+//	      "prompts": [ ... ]
 //	    }
 //	  }
 //	}
@@ -104,25 +108,52 @@ func encodeIndex(parts []*part) []byte {
 		b = append(b, `,"listedAt":`...)
 		b = wire.AppendString(b, p.offering.listedAt.Format(time.RFC3339))
 		b = append(b, `,"instructions":`...)
-		b = wire.AppendString(b, p.offering.instructions)
+		b = wire.AppendString(b, p.offering.Instructions)
 		if p.offering.imported {
 			b = append(b, `,"imported":true`...)
 		}
-		b = append(b, `,"tools":[`...)
-		for i, t := range p.offering.tools {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(b, '\n')
-			b = append(b, t.Raw...)
+		if p.offering.Capabilities != nil {
+			b = append(b, `,"capabilities":`...)
+			b = append(b, p.offering.Capabilities...)
 		}
-		b = append(b, `]}`...)
+		b = appendLists(b, p.offering)
+		b = append(b, '}')
 	}
 	return append(b, "\n}}\n"...)
 }
 
-// decodeIndex reads the text of an index, which may be any bytes. The tools
-// share its memory.
+// appendLists appends the lists that are known.
+func appendLists(b []byte, o *offering) []byte {
+	b = appendList(b, "tools", o.Tools, func(t hub.Tool) []byte { return t.Raw })
+	if o.known.Has(hub.ListResources) {
+		b = appendList(b, "resources", o.Resources, func(r hub.Resource) []byte { return r.Raw })
+	}
+	if o.known.Has(hub.ListTemplates) {
+		b = appendList(b, "templates", o.Templates, func(t hub.Template) []byte { return t.Raw })
+	}
+	if o.known.Has(hub.ListPrompts) {
+		b = appendList(b, "prompts", o.Prompts, func(p hub.Prompt) []byte { return p.Raw })
+	}
+	return b
+}
+
+// appendList appends the member for a list, which is not the first of its object.
+func appendList[T any](b []byte, member string, list []T, raw func(T) []byte) []byte {
+	b = append(b, `,"`...)
+	b = append(b, member...)
+	b = append(b, `":[`...)
+	for i, one := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, '\n')
+		b = append(b, raw(one)...)
+	}
+	return append(b, ']')
+}
+
+// decodeIndex reads the text of an index, which may be any bytes. What is listed
+// shares its memory.
 func decodeIndex(text []byte) (map[string]saved, error) {
 	servers, err := readServers(text, indexVersion)
 	if err != nil {
@@ -172,38 +203,81 @@ func decodeServer(text []byte, v wire.Span) (saved, error) {
 	if !ok {
 		return saved{}, errors.New("no instructions")
 	}
-	tools, err := readTools(text, v)
-	if err != nil {
+	o := &offering{known: hub.ListTools, listedAt: listedAt, imported: isTrue(text, wire.Lookup(text, v, "imported"))}
+	o.Instructions = instructions
+	if o.Tools, err = readTools(text, v); err != nil {
 		return saved{}, err
 	}
-	return saved{identity, &offering{
-		tools: tools, instructions: instructions, listedAt: listedAt,
-		imported: isTrue(text, wire.Lookup(text, v, "imported")),
-	}}, nil
+	if err := o.readMore(text, v); err != nil {
+		return saved{}, err
+	}
+	return saved{identity, o}, nil
+}
+
+// readMore reads what an index of an earlier version of this program does not
+// have.
+func (o *offering) readMore(text []byte, server wire.Span) (err error) {
+	if v := wire.Lookup(text, server, "capabilities"); v.Exists() {
+		o.Capabilities = v.Of(text)
+		if err := checkCapabilities(o.Capabilities); err != nil {
+			return err
+		}
+	}
+	if v := wire.Lookup(text, server, "resources"); v.Exists() {
+		o.known |= hub.ListResources
+		if o.Resources, err = readList(text, v, ParseResource, func(r hub.Resource) string { return r.URI }); err != nil {
+			return err
+		}
+	}
+	if v := wire.Lookup(text, server, "templates"); v.Exists() {
+		o.known |= hub.ListTemplates
+		if o.Templates, err = readList(text, v, ParseTemplate, func(t hub.Template) string { return t.URI }); err != nil {
+			return err
+		}
+	}
+	if v := wire.Lookup(text, server, "prompts"); v.Exists() {
+		o.known |= hub.ListPrompts
+		if o.Prompts, err = readList(text, v, ParsePrompt, func(p hub.Prompt) string { return p.Name }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readTools reads the tools of one server in a file. No two have the same name.
 func readTools(text []byte, server wire.Span) ([]hub.Tool, error) {
-	list := wire.Lookup(text, server, "tools")
-	if !starts(text, list, '[') {
-		return nil, errors.New("no tools")
-	}
-	var tools []hub.Tool
-	names := make(map[string]bool)
-	for element := range wire.Array(text, list) {
-		tool, err := ParseTool(element.Of(text))
+	parse := func(raw []byte) (hub.Tool, error) {
+		tool, err := ParseTool(raw)
 		// A tool whose headers are at fault was offered by a server to which
 		// they do not matter.
-		if _, headers := errors.AsType[*HeaderError](err); err != nil && !headers {
+		if _, headers := errors.AsType[*HeaderError](err); headers {
+			err = nil
+		}
+		return tool, err
+	}
+	return readList(text, wire.Lookup(text, server, "tools"), parse, func(t hub.Tool) string { return t.Name })
+}
+
+// readList reads a list in a file. No two in it have the same name.
+func readList[T any](text []byte, list wire.Span, parse func([]byte) (T, error), name func(T) string) ([]T, error) {
+	if !starts(text, list, '[') {
+		return nil, errors.New("a list is missing, or is none")
+	}
+	var all []T
+	seen := make(map[string]bool)
+	for element := range wire.Array(text, list) {
+		one, err := parse(element.Of(text))
+		if err != nil {
 			return nil, err
 		}
-		if names[tool.Name] {
-			return nil, fmt.Errorf("two tools named %q", tool.Name)
+		n := name(one)
+		if seen[n] {
+			return nil, fmt.Errorf("two of a list are named %q", n)
 		}
-		names[tool.Name] = true
-		tools = append(tools, tool)
+		seen[n] = true
+		all = append(all, one)
 	}
-	return tools, nil
+	return all, nil
 }
 
 // starts reports whether a value is there and has the first byte.

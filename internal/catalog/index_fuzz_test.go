@@ -16,7 +16,10 @@ import (
 // same from an index that is written with it.
 func FuzzIndex(f *testing.F) {
 	good := `{"version":1,"servers":{"a":{"identity":"sha256:00","listedAt":"2026-11-21T09:30:00Z","instructions":"\ud800","tools":[{"name":"x"}, {"name" : "y" }]},"":{"identity":"","listedAt":"9999-12-31T23:59:59.5-23:59","instructions":"","tools":[]}}}`
+	more := strings.Replace(good, `"tools":[]`, `"capabilities":{"tools":{}, "x":[ 1.0]},"tools":[],"resources":[ {"uri":"x"},{"uri":"toolcrib:///x"}],"templates":[{"uriTemplate":"{+x}"}],"prompts":[{"name":"a.b"}]`, 1)
 	for _, text := range []string{
+		more, strings.Replace(more, `{"uri":"x"}`, `{"uri":""}`, 1), strings.Replace(more, `"tools":{}`, `"tools":1`, 1),
+		strings.Replace(more, `"prompts":[`, `"prompts":null,"x":[`, 1),
 		good, good[:60], "", "null", "[]", `{"version":1}`, `{"version":1,"servers":{}}`,
 		strings.Replace(good, "1", "2", 1),
 		strings.ReplaceAll(good, ",", "\r\n , "),
@@ -38,9 +41,18 @@ func FuzzIndex(f *testing.F) {
 			p.prepare()
 			parts = append(parts, p)
 		}
-		for _, p := range assemble(parts).entries {
-			if !fits(p.Exposed) {
-				t.Fatalf("exposed as %q", p.Exposed)
+		s := assemble(parts)
+		for _, e := range s.Entries() {
+			if !plainRule.fits(e.Exposed) {
+				t.Fatalf("exposed as %q", e.Exposed)
+			}
+		}
+		for _, e := range s.Resources() {
+			if place, ok := s.Resource(e.URI, nil); !ok || place.Server.Key != e.Server || place.URI != e.Own {
+				t.Fatalf("%q of %q is found as %q of %q", e.URI, e.Server, place.URI, place.Server.Key)
+			}
+			if place, ok := s.Resource(Prefixed(e.Server, e.Own), nil); !ok || place.Server.Key != e.Server || place.URI != e.Own {
+				t.Fatalf("the prefixed form of %q of %q is %q of %q", e.Own, e.Server, place.URI, place.Server.Key)
 			}
 		}
 		again, err := decodeIndex(encodeIndex(parts))
@@ -50,7 +62,7 @@ func FuzzIndex(f *testing.F) {
 		same := func(a, b saved) bool {
 			return a.identity == b.identity && a.offering.same(b.offering) &&
 				a.offering.listedAt.Truncate(time.Second).Equal(b.offering.listedAt) &&
-				slices.EqualFunc(a.offering.tools, b.offering.tools, func(a, b hub.Tool) bool { return cmp.Equal(a, b) })
+				slices.EqualFunc(a.offering.Tools, b.offering.Tools, func(a, b hub.Tool) bool { return cmp.Equal(a, b) })
 		}
 		if !maps.EqualFunc(all, again, same) {
 			t.Fatalf("%d servers in, and not the same out", len(all))

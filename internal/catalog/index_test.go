@@ -56,6 +56,23 @@ func TestIndexRoundTrip(t *testing.T) {
 	for _, raw := range oddTools {
 		o.Tools = append(o.Tools, parse(t, raw))
 	}
+	for _, raw := range []string{"{ \"uri\" : \"x:\\u002f\" }", `{"uri":"天","size":1e3}`} {
+		r, err := catalog.ParseResource([]byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Resources = append(o.Resources, r)
+	}
+	template, err := catalog.ParseTemplate([]byte(`{"uriTemplate":"x:/{天}","":null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prompt, err := catalog.ParsePrompt([]byte(`{"name":"p.q","arguments":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Templates, o.Prompts = []hub.Template{template}, []hub.Prompt{prompt}
+	o.Capabilities = []byte("{ \"prompts\" : {},\"unknown\":[1.0] }")
 	o.Instructions = "Line\n\"quoted\" \u2028 天"
 	c.Replace(server("a"), o)
 	c.Replace(server("天气\"\n"), o)
@@ -75,13 +92,22 @@ func TestIndexRoundTrip(t *testing.T) {
 		t.Errorf("listed before it is known whose may be: %q", got)
 	}
 	again.SetServers(servers)
-	if n := events(sub); n != 1 {
+	if n := events(sub); n != 3 {
 		t.Errorf("%d events", n)
 	}
-	if got, want := page(t, again, protocol.Legacy, ""), page(t, c, protocol.Legacy, ""); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
+	for _, which := range []hub.ListSet{hub.ListTools, hub.ListResources, hub.ListTemplates, hub.ListPrompts} {
+		want, _ := c.List(protocol.Legacy, which, "")
+		if got, err := again.List(protocol.Legacy, which, ""); err != nil || string(got) != string(want) || len(got) < 50 {
+			t.Errorf("%s: %v, got  %s\nwant %s", which, err, got, want)
+		}
 	}
-	if diff := cmp.Diff(c.Snapshot().Instructions(), again.Snapshot().Instructions()); diff != "" {
+	if got := again.Snapshot().Capabilities(); got != (protocol.Capabilities{Prompts: true}) {
+		t.Errorf("capabilities %+v", got)
+	}
+	if !again.Known(servers[0]) {
+		t.Error("it has to be asked again")
+	}
+	if diff := cmp.Diff(instructions(c.Snapshot()), instructions(again.Snapshot())); diff != "" {
 		t.Error(diff)
 	}
 	for i, e := range again.Snapshot().Entries() {
@@ -180,6 +206,15 @@ func TestIndexIsPutAside(t *testing.T) {
 		"no instructions":   swap(`"instructions":"",`, ``),
 		"tools an object":   swap(`[{"name":"x"}]`, `{}`),
 		"a tool of no name": swap(`{"name":"x"}`, `{}`),
+		"resources a text":  swap(`"tools"`, `"resources":"x","tools"`),
+		"a bad resource":    swap(`"tools"`, `"resources":[{}],"tools"`),
+		"a resource twice":  swap(`"tools"`, `"resources":[{"uri":"x"},{"uri":"x"}],"tools"`),
+		"a bad template":    swap(`"tools"`, `"templates":[{"uri":"x"}],"tools"`),
+		"a template twice":  swap(`"tools"`, `"templates":[{"uriTemplate":"x"},{"uriTemplate":"x"}],"tools"`),
+		"a bad prompt":      swap(`"tools"`, `"prompts":[{"name":1}],"tools"`),
+		"a prompt twice":    swap(`"tools"`, `"prompts":[{"name":"x"},{"name":"x"}],"tools"`),
+		"capabilities":      swap(`"tools"`, `"capabilities":[],"tools"`),
+		"bad capabilities":  swap(`"tools"`, `"capabilities":{"tools":1},"tools"`),
 		"a tool twice":      swap(`{"name":"x"}`, `{"name":"x"},{"name":"x"}`),
 		"a key twice":       swap(`"identity":"sha256:00"`, `"identity":"","identity":""`),
 		"too deep":          swap(`{"name":"x"}`, `{"name":"x","d":`+strings.Repeat("[", 1e5)+strings.Repeat("]", 1e5)+`}`),
@@ -246,6 +281,51 @@ func TestIndexWithUnknownMembers(t *testing.T) {
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
 	}
+}
+
+// An index of an earlier version has no lists but the tools. They are listed, and
+// the server is to be asked for the others.
+func TestIndexOfToolsOnly(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "index.json")
+	c := open(t, catalog.Options{IndexPath: path})
+	stop := run(t, c)
+	a := server("a")
+	c.SetServers([]hub.Server{a})
+	c.Listed(a, hub.Lists{Asked: hub.ListTools, Tools: lists("tool x").Tools})
+	if !c.Known(a) {
+		t.Error("a server that was asked is to be asked again")
+	}
+	stop()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, member := range []string{"resources", "templates", "prompts", "capabilities"} {
+		if strings.Contains(string(text), member) {
+			t.Errorf("the index has %s:\n%s", member, text)
+		}
+	}
+
+	again := open(t, catalog.Options{IndexPath: path})
+	stop = run(t, again)
+	again.SetServers([]hub.Server{a})
+	wantShown(t, again, hub.ListTools, "a__x")
+	if again.Known(a) {
+		t.Error("a server is not to be asked whose resources nobody knows")
+	}
+	again.Listed(a, lists("tool x", "resource r"))
+	stop()
+	third := open(t, catalog.Options{IndexPath: path})
+	third.SetServers([]hub.Server{a})
+	wantShown(t, third, hub.ListResources, "r")
+	if !third.Known(a) {
+		t.Error("a server is to be asked again")
+	}
+
+	// Tools that are imported leave the rest as it is.
+	third.Import([]catalog.Imported{{Server: "a", Tools: offer(t, "z").Tools, At: time.Now()}}, true)
+	wantShown(t, third, hub.ListTools, "a__z")
+	wantShown(t, third, hub.ListResources, "r")
 }
 
 func TestIndexThatIsNoFile(t *testing.T) {

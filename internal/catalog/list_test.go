@@ -19,7 +19,7 @@ import (
 // page is the page at a cursor.
 func page(t testing.TB, c *catalog.Catalog, era protocol.Era, cursor string) string {
 	t.Helper()
-	text, err := c.List(era, cursor)
+	text, err := c.List(era, hub.ListTools, cursor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +145,7 @@ func TestCursorKeepsItsList(t *testing.T) {
 	}
 	list(t, c, protocol.Legacy, cursor)
 	c.Replace(server("b"), offer)
-	if _, err := c.List(protocol.Legacy, cursor); !hub.IsCode(err, message.CursorUnknown) {
+	if _, err := c.List(protocol.Legacy, hub.ListTools, cursor); !hub.IsCode(err, message.CursorUnknown) {
 		t.Errorf("after 8 changes: error %v", err)
 	}
 }
@@ -200,7 +200,7 @@ func TestForgedCursors(t *testing.T) {
 		"not base64":          strings.Repeat("!", len(cursor)),
 		"text":                "2",
 	} {
-		if text, err := c.List(protocol.Legacy, bad); !hub.IsCode(err, message.CursorUnknown) || text != nil {
+		if text, err := c.List(protocol.Legacy, hub.ListTools, bad); !hub.IsCode(err, message.CursorUnknown) || text != nil {
 			t.Errorf("%s: page %.50q, error %v", name, text, err)
 		}
 	}

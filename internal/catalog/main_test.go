@@ -64,10 +64,21 @@ func exposed(s *catalog.Snapshot) []string {
 	return names
 }
 
+// instructions are those of the servers of a snapshot that have any, in order.
+func instructions(s *catalog.Snapshot) []string {
+	var all []string
+	for _, share := range s.Shares() {
+		if share.Instructions != "" {
+			all = append(all, share.Server.Key+": "+share.Instructions)
+		}
+	}
+	return all
+}
+
 // list is the decoded page at a cursor.
 func list(t testing.TB, c *catalog.Catalog, era protocol.Era, cursor string) (names []string, next string) {
 	t.Helper()
-	page, err := c.List(era, cursor)
+	page, err := c.List(era, hub.ListTools, cursor)
 	if err != nil {
 		t.Fatalf("list at %q: %v", cursor, err)
 	}

@@ -7,10 +7,14 @@ import (
 	"strings"
 )
 
-// maxName is the longest exposed name. The APIs of language models accept tool
-// names of ^[a-zA-Z0-9_-]{1,64}$, and refuse a whole list for one name that is
-// wider.
-const maxName = 64
+// rule says what may be an exposed name: how long it is at most. Those that may be
+// longer than plainRule may have dots as well.
+type rule int
+
+// plainRule is the rule for callers of which nothing else is known. The APIs of
+// language models accept tool names of ^[a-zA-Z0-9_-]{1,64}$, and refuse a whole
+// list for one name that is wider.
+const plainRule rule = 64
 
 // Separator stands between the server's and the tool's part of an exposed name.
 const Separator = "__"
@@ -22,11 +26,11 @@ const suffixLen = 1 + 8
 // qualified is a tool's name with its server's before it. It may be any text.
 func qualified(server, tool string) string { return server + Separator + tool }
 
-// naming is what the exposed name of a tool is made of. Nothing else has an
-// influence on it, unless another tool has taken it.
+// naming is what the exposed name of a tool or a prompt is made of. Nothing else
+// has an influence on it, unless another one has taken it.
 type naming struct {
 	server string
-	tool   string // the server's own name for it
+	own    string // the server's own name for it
 	as     string // what it is called instead; the same if it was not renamed
 	bare   bool   // without the server's name
 }
@@ -40,9 +44,9 @@ func (n naming) wanted() string {
 	return qualified(n.server, n.as)
 }
 
-// stable is the exposed name unless another tool has taken it.
+// stable is the exposed name unless another one has taken it.
 func (n naming) stable() string {
-	if wanted := n.wanted(); fits(wanted) {
+	if wanted := n.wanted(); plainRule.fits(wanted) {
 		return wanted
 	}
 	return n.suffixed(0)
@@ -51,18 +55,26 @@ func (n naming) stable() string {
 // suffixed is the exposed name of a tool whose wanted name does not fit, or
 // is taken. Another attempt gives another name: eight digits may clash.
 func (n naming) suffixed(attempt int) string {
-	identity := n.server + "\x00" + n.tool
+	return plainRule.suffixed(n.wanted(), n.identity(), attempt)
+}
+
+// identity is what the suffix of a name is made of, whatever name is wanted.
+func (n naming) identity() string { return n.server + "\x00" + n.own }
+
+// suffixed is a name that fits, made of one that does not or that is taken. The
+// same identity and attempt give the same suffix.
+func (l rule) suffixed(wanted, identity string, attempt int) string {
 	if attempt > 0 {
 		identity += "\x00" + strconv.Itoa(attempt)
 	}
 	sum := sha256.Sum256([]byte(identity))
 
 	var name strings.Builder
-	for _, r := range n.wanted() {
-		if name.Len() == maxName-suffixLen {
+	for _, r := range wanted {
+		if name.Len() == int(l)-suffixLen {
 			break
 		}
-		if !fitting(r) {
+		if !l.allows(r) {
 			r = '_'
 		}
 		name.WriteByte(byte(r))
@@ -73,19 +85,19 @@ func (n naming) suffixed(attempt int) string {
 }
 
 // fits reports whether a name may be exposed as it is.
-func fits(name string) bool {
-	if name == "" || len(name) > maxName {
+func (l rule) fits(name string) bool {
+	if name == "" || len(name) > int(l) {
 		return false
 	}
 	for _, r := range name {
-		if !fitting(r) {
+		if !l.allows(r) {
 			return false
 		}
 	}
 	return true
 }
 
-// fitting reports whether a character may occur in an exposed name.
-func fitting(r rune) bool {
-	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
+// allows reports whether a character may occur in an exposed name.
+func (l rule) allows(r rune) bool {
+	return r == '.' && l > plainRule || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
 }

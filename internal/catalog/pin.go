@@ -78,8 +78,8 @@ func (c *Catalog) pin(p *part) pin {
 	case p.offering == nil || p.offering.imported:
 		return nil
 	}
-	first := make(pin, len(p.offering.tools))
-	for _, t := range p.offering.tools {
+	first := make(pin, len(p.offering.Tools))
+	for _, t := range p.offering.Tools {
 		first[t.Name] = accept(t)
 	}
 	c.pins.servers[key] = first
@@ -185,7 +185,7 @@ func (c *Catalog) accept(server string, seen map[string]string, tools []string) 
 	c.pins.servers[server] = next
 	c.mendPins()
 	c.pinsChanged()
-	c.put(i, func(*part) {})
+	c.put(i, 0, func(*part) {})
 	return nil
 }
 
@@ -230,8 +230,8 @@ func (p *part) differences() []difference {
 	}
 	var all []difference
 	gone := maps.Clone(p.pin)
-	for i := range p.offering.tools {
-		t := &p.offering.tools[i]
+	for i := range p.offering.Tools {
+		t := &p.offering.Tools[i]
 		delete(gone, t.Name)
 		if p.server.Rules.Offers(t.Name) && !p.pin.has(*t) {
 			all = append(all, difference{name: t.Name, was: p.pin[t.Name].raw, now: t})

@@ -206,7 +206,7 @@ func TestWithhold(t *testing.T) {
 		if diff := cmp.Diff(want, exposed(snap)); diff != "" {
 			t.Error(diff)
 		}
-		if snap.Listed("a") == yes || (snap.Offered("a") == 0) != yes || (snap.Hidden("a") == 0) != yes || (len(snap.Instructions()) == 0) != yes {
+		if snap.Listed("a") == yes || (snap.Offered("a") == 0) != yes || (snap.Hidden("a") == 0) != yes || (len(instructions(snap)) == 0) != yes {
 			t.Errorf("withheld %t: listed %t, %d offered, %d hidden", yes, snap.Listed("a"), snap.Offered("a"), snap.Hidden("a"))
 		}
 		if n := events(sub); n != told {

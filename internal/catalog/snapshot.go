@@ -1,13 +1,11 @@
 package catalog
 
 import (
-	"bytes"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/wire"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
 // Entry is one tool as callers see it. Neither it nor what it refers to is
@@ -17,7 +15,8 @@ type Entry struct {
 	Tool   hub.Tool   // as the server described it
 
 	// Exposed is the tool's name to callers. It matches
-	// ^[a-zA-Z0-9_-]{1,64}$ and belongs to no other entry of the snapshot.
+	// ^[a-zA-Z0-9_-]{1,64}$ and belongs to no other entry of the snapshot. In a
+	// [View] it may be another one, as the client's profile says.
 	Exposed string
 	// Raw is the description with the exposed name in the place of the
 	// server's own and, where the server's rules say so, another text in the
@@ -42,65 +41,103 @@ type Entry struct {
 // this program started, or could not be.
 func (e *Entry) Stale() bool { return past(e.staleFrom) }
 
-// Instructions is what a server says about the use of its tools.
-type Instructions struct {
-	Server string
-	Text   string
-}
+func (e *Entry) exposedName() string { return e.Exposed }
+func (e *Entry) isBlocked() bool     { return e.blocked }
+
+func (e *PromptEntry) exposedName() string { return e.Exposed }
+func (e *PromptEntry) isBlocked() bool     { return false }
 
 // Snapshot is the catalog as it was at one moment. It never changes, and all
 // its methods may be called from any goroutine. What they return is shared and
 // must not be changed either.
+//
+// What a single server adds to it is its [Share]; a part of the catalog is made
+// of several of these.
 type Snapshot struct {
-	listing      *listing
-	entries      []*Entry
-	instructions []Instructions
+	id        uint64
+	tools     space[*Entry]
+	prompts   space[*PromptEntry]
+	resources shelf
+	templates shelf
 
-	exposed   map[string]*Entry   // by exposed name; those that are blocked keep theirs
-	qualified map[string]*Entry   // by server__tool, where that is not the exposed name; so do they
-	bare      map[string][]*Entry // by the tool's name without the server's, unless that has a Separator; in the order of entries
-	barred    map[string]*Entry   // by the same, the first that is blocked
-	counts    map[string]count    // by server, of those whose tools are known
-	changed   map[string][]string // by server, of those that are pinned
+	capabilities protocol.Capabilities
+	inOrder      []*Share
+	shares       map[string]*Share   // by server
+	keys         map[string]bool     // of all servers, also of those that are not listed
+	clashes      map[string][]string // by server
+	changed      map[string][]string // by server, of those that are pinned
 }
 
-// count is where the tools of a server that callers see are among the entries,
-// and how many there are, and how many they do not see because of its rules.
-type count struct{ first, offered, hidden int }
+// Share is what one server that is listed adds to a snapshot. It never changes.
+// Each list is a part of the snapshot's own, in the server's order.
+type Share struct {
+	Server       *hub.Server
+	Capabilities protocol.Capabilities // as it declared them, or such as its lists need if that is not known
+	Instructions string                // "" for none
+	Tools        []*Entry
+	Prompts      []*PromptEntry
+	Resources    []*ResourceEntry
+	Templates    []*ResourceEntry
+
+	hidden int // tools that its rules leave out
+}
 
 // ID is greater for a later list of tools. Two snapshots have the same ID only
-// if what callers are shown is the same to the byte; which server is behind it
-// may differ then, and how old it is.
-func (s *Snapshot) ID() uint64 { return s.listing.id }
+// if the tools that callers are shown are the same to the byte; which server is
+// behind them may differ then, and how old they are.
+func (s *Snapshot) ID() uint64 { return s.id }
 
-// Entries returns all entries: the servers of higher priority first, among
+// Shares returns what each server adds that is listed: enabled, not withheld, and
+// not unknown. They are in the order of [Snapshot.Entries].
+func (s *Snapshot) Shares() []*Share { return s.inOrder }
+
+// Share returns what a server adds; false if it is not listed.
+func (s *Snapshot) Share(server string) (*Share, bool) {
+	share, ok := s.shares[server]
+	return share, ok
+}
+
+// Entries returns all tools: the servers of higher priority first, among
 // equals in the order of the configuration, and each server's tools in its own
 // order.
-func (s *Snapshot) Entries() []*Entry { return s.entries }
+func (s *Snapshot) Entries() []*Entry { return s.tools.entries }
 
-// Instructions returns what the servers say about their use, in the order of
-// the servers. Servers that say nothing are left out.
-func (s *Snapshot) Instructions() []Instructions { return s.instructions }
+// Prompts returns all prompts, in the same order.
+func (s *Snapshot) Prompts() []*PromptEntry { return s.prompts.entries }
+
+// Capabilities is the union of what the servers that are listed have, by what is
+// saved or what they declared since this program started.
+func (s *Snapshot) Capabilities() protocol.Capabilities { return s.capabilities }
 
 // Listed reports whether the tools of the server are known and not withheld as
 // a whole: a tool that is not found then is none of the server's.
 func (s *Snapshot) Listed(server string) bool {
-	_, ok := s.counts[server]
+	_, ok := s.shares[server]
 	return ok
 }
 
 // Offered is how many tools of the server are listed.
-func (s *Snapshot) Offered(server string) int { return s.counts[server].offered }
+func (s *Snapshot) Offered(server string) int {
+	if share, ok := s.shares[server]; ok {
+		return len(share.Tools)
+	}
+	return 0
+}
 
 // Offers reports whether the tool of the server, by the server's own name for
 // it, is listed. It looks at every tool of the server.
 func (s *Snapshot) Offers(server, tool string) bool {
-	c := s.counts[server]
-	return slices.ContainsFunc(s.entries[c.first:c.first+c.offered], func(e *Entry) bool { return e.Tool.Name == tool })
+	share, ok := s.shares[server]
+	return ok && slices.ContainsFunc(share.Tools, func(e *Entry) bool { return e.Tool.Name == tool })
 }
 
 // Hidden is how many tools of the server are not listed because of its rules.
-func (s *Snapshot) Hidden(server string) int { return s.counts[server].hidden }
+func (s *Snapshot) Hidden(server string) int {
+	if share, ok := s.shares[server]; ok {
+		return share.hidden
+	}
+	return 0
+}
 
 // Changed are the tools of a pinned server, by its own names and in its order,
 // that its rules would offer but that are not what was accepted; see
@@ -115,7 +152,7 @@ func (s *Snapshot) Changed(server string) []string { return s.changed[server] }
 // [Separator]: as long as a server is away, what is meant for its tool would
 // else go to any other that calls a tool so.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
-	e := s.meant(name)
+	e := s.tools.meant(name)
 	if e == nil || e.blocked {
 		return nil, false
 	}
@@ -126,222 +163,90 @@ func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 // pinned and describes it otherwise than it was accepted. Such a tool keeps its
 // exposed name: what is meant for it reaches no other.
 func (s *Snapshot) Blocked(name string) (*Entry, bool) {
-	e := s.meant(name)
+	e := s.tools.meant(name)
 	if e == nil || !e.blocked {
 		return nil, false
 	}
 	return e, true
 }
 
-// meant is the entry that a name stands for, blocked or not; nil if there is
-// none.
-func (s *Snapshot) meant(name string) *Entry {
-	if e, ok := s.exposed[name]; ok {
-		return e
-	}
-	if e, ok := s.qualified[name]; ok {
-		return e
-	}
-	if all := s.bare[name]; len(all) > 0 {
-		return all[0]
-	}
-	return s.barred[name]
+// Prompt returns the prompt that a caller means by a name, by the rules of
+// [Snapshot.Resolve]. The names of tools and of prompts have nothing to do with
+// each other.
+func (s *Snapshot) Prompt(name string) (*PromptEntry, bool) {
+	e := s.prompts.meant(name)
+	return e, e != nil
 }
 
 // Providers returns all entries that the name, which is without that of a
 // server, may stand for, in the order of [Snapshot.Entries].
-func (s *Snapshot) Providers(bare string) []*Entry { return s.bare[bare] }
+func (s *Snapshot) Providers(bare string) []*Entry { return s.tools.bare[bare] }
 
-// offering is the last list that a server gave. It is not changed once made.
-type offering struct {
-	tools        []hub.Tool // no two with the same name
-	instructions string
-	listedAt     time.Time
-	live         bool // given since this program started
-	imported     bool // not given by the server at all
-}
-
-// same reports whether both lists say the same, whenever they were given.
-func (o *offering) same(other *offering) bool {
-	return o.instructions == other.instructions && o.imported == other.imported &&
-		slices.EqualFunc(o.tools, other.tools, func(a, b hub.Tool) bool {
-			return a.Name == b.Name && bytes.Equal(a.Raw, b.Raw)
-		})
-}
-
-// part is what one server adds to the catalog. It is made anew when the server
-// or its list is another, so that a change costs only that server's work.
-type part struct {
-	server    hub.Server
-	identity  string
-	offering  *offering // nil as long as nothing is known
-	withheld  bool      // all of it
-	staleFrom time.Time // of the offering
-	pin       pin       // what was accepted; nil for all
-
-	prepared []prepared
-	changed  []string // names of those that are blocked, by the server
-}
-
-// listed reports whether there is a list to be shown.
-func (p *part) listed() bool { return p.offering != nil && !p.withheld && p.server.Enabled }
-
-// prepared is one tool that the rules offer, under the names that it has had.
-type prepared struct {
-	name      string // the server's own, or the one it was given instead
-	qualified string // server__name; may be any text
-	plain     *Entry // under its stable name
-	other     *Entry // under the name it had to take instead last; nil if none
-}
-
-// prepare makes the entries of the part, of which the rest is set.
-func (p *part) prepare() {
-	p.prepared, p.changed = nil, nil
-	if p.offering == nil {
-		return
-	}
-	p.prepared = make([]prepared, 0, len(p.offering.tools))
-	for _, t := range p.offering.tools {
-		if !p.server.Rules.Offers(t.Name) {
-			continue
-		}
-		blocked := !p.pin.has(t)
-		if blocked {
-			p.changed = append(p.changed, t.Name)
-		}
-		if !p.listed() {
-			continue
-		}
-		name := t.Name
-		if as := p.server.Rules.Override[t.Name].Name; as != "" {
-			name = as
-		}
-		p.prepared = append(p.prepared, prepared{
-			name:      name,
-			qualified: qualified(p.server.Key, name),
-			plain:     p.entry(t, p.naming(t.Name, name).stable(), blocked),
-		})
-	}
-}
-
-func (p *part) naming(tool, as string) naming {
-	return naming{server: p.server.Key, tool: tool, as: as, bare: p.server.BareNames}
-}
-
-// entry makes the entry of a tool under a name.
-func (p *part) entry(t hub.Tool, exposed string, blocked bool) *Entry {
-	return &Entry{
-		Server:   p.server,
-		Tool:     t,
-		Exposed:  exposed,
-		Raw:      describe(t, exposed, p.server.Rules.Override[t.Name].Description),
-		Live:     p.offering.live,
-		Imported: p.offering.imported,
-		ListedAt: p.offering.listedAt,
-
-		staleFrom: p.staleFrom,
-		blocked:   blocked,
-	}
-}
-
-// describe is the description of a tool under a name and, unless it is empty,
-// with another text.
-func describe(t hub.Tool, exposed, text string) []byte {
-	var edits []wire.Edit
-	whole := wire.Value(t.Raw)
-	if exposed != t.Name {
-		name := wire.Lookup(t.Raw, whole, "name")
-		edits = append(edits, wire.Replace(name, wire.AppendString(nil, exposed)))
-	}
-	if text != "" {
-		if old := wire.Lookup(t.Raw, whole, "description"); old.Exists() {
-			edits = append(edits, wire.Replace(old, wire.AppendString(nil, text)))
-		} else {
-			member := wire.AppendString([]byte(`"description":`), text)
-			edits = append(edits, wire.Insert(t.Raw, whole, member))
-		}
-	}
-	if len(edits) == 0 {
-		return t.Raw
-	}
-	return wire.Splice(t.Raw, edits...)
-}
-
-// named returns the entry of the i-th tool under the first of its names that is
-// not taken.
-func (p *part) named(i int, taken map[string]*Entry) *Entry {
-	this := &p.prepared[i]
-	if _, clash := taken[this.plain.Exposed]; !clash {
-		return this.plain
-	}
-	tool := this.plain.Tool
-	for attempt := 0; ; attempt++ {
-		name := p.naming(tool.Name, this.name).suffixed(attempt)
-		if _, clash := taken[name]; clash {
-			continue
-		}
-		if this.other == nil || this.other.Exposed != name {
-			this.other = p.entry(tool, name, this.plain.blocked)
-		}
-		return this.other
-	}
-}
-
-// assemble makes a snapshot of the parts, which are in the order of listing.
-// Its listing is still to be set. The caller holds the lock under which parts
-// are made.
+// assemble makes a snapshot of the parts, which are in the order of listing. Its
+// id is still to be set. The caller holds the lock under which parts are made.
 func assemble(parts []*part) *Snapshot {
-	total := 0
+	tools, prompts := 0, 0
 	for _, p := range parts {
-		total += len(p.prepared)
+		tools += len(p.tools)
+		prompts += len(p.prompts)
 	}
 	s := &Snapshot{
-		entries:   make([]*Entry, 0, total),
-		exposed:   make(map[string]*Entry, total),
-		qualified: make(map[string]*Entry),
-		bare:      make(map[string][]*Entry, total),
-		barred:    make(map[string]*Entry),
-		counts:    make(map[string]count, len(parts)),
-		changed:   make(map[string][]string),
+		tools:   newSpace[*Entry](tools),
+		prompts: newSpace[*PromptEntry](prompts),
+		shares:  make(map[string]*Share, len(parts)),
+		keys:    make(map[string]bool, len(parts)),
+		changed: make(map[string][]string),
 	}
+	var listed []*part
 	for _, p := range parts {
+		s.keys[p.server.Key] = true
 		if len(p.changed) > 0 {
 			s.changed[p.server.Key] = p.changed
 		}
-		if !p.listed() {
-			continue
+		if p.listed() {
+			listed = append(listed, p)
 		}
-		first := len(s.entries)
-		for i := range p.prepared {
-			s.add(&p.prepared[i], p.named(i, s.exposed))
-		}
-		s.counts[p.server.Key] = count{
-			first: first, offered: len(s.entries) - first, hidden: len(p.offering.tools) - len(p.prepared),
-		}
-		if p.offering.instructions != "" {
-			s.instructions = append(s.instructions, Instructions{p.server.Key, p.offering.instructions})
-		}
+	}
+	s.fillShelves(listed)
+	for _, p := range listed {
+		s.add(p)
 	}
 	return s
 }
 
-// add adds a tool under the name that it has here.
-func (s *Snapshot) add(this *prepared, e *Entry) {
-	s.exposed[e.Exposed] = e
-	if full := this.qualified; full != e.Exposed {
-		if _, clash := s.qualified[full]; !clash {
-			s.qualified[full] = e
+// add adds a part that is listed, but for its resources and templates, which are
+// on the shelves already.
+func (s *Snapshot) add(p *part) {
+	share := &Share{
+		Server: &p.server, Capabilities: p.capabilities, Instructions: p.offering.Instructions,
+		Resources: s.resources.by[p.server.Key], Templates: s.templates.by[p.server.Key],
+		hidden: len(p.offering.Tools) - len(p.tools),
+	}
+	first := len(s.tools.entries)
+	for i := range p.tools {
+		this := &p.tools[i]
+		e := this.plain
+		if s.tools.taken(e.Exposed) {
+			e = s.tools.renamed(this, p.naming(e.Tool.Name, this.name), func(exposed string) *Entry {
+				return p.toolEntry(this.plain.Tool, exposed, this.plain.blocked)
+			})
 		}
+		s.tools.add(this, e)
 	}
-	bare := !strings.Contains(this.name, Separator)
-	if !e.blocked {
-		s.entries = append(s.entries, e)
-		if bare {
-			s.bare[this.name] = append(s.bare[this.name], e)
+	share.Tools = slices.Clip(s.tools.entries[first:])
+	first = len(s.prompts.entries)
+	for i := range p.prompts {
+		this := &p.prompts[i]
+		e := this.plain
+		if s.prompts.taken(e.Exposed) {
+			e = s.prompts.renamed(this, p.naming(e.Prompt.Name, this.name), func(exposed string) *PromptEntry {
+				return p.promptEntry(this.plain.Prompt, exposed)
+			})
 		}
-		return
+		s.prompts.add(this, e)
 	}
-	if _, other := s.barred[this.name]; bare && !other {
-		s.barred[this.name] = e
-	}
+	share.Prompts = slices.Clip(s.prompts.entries[first:])
+	s.inOrder = append(s.inOrder, share)
+	s.shares[p.server.Key] = share
+	s.capabilities = s.capabilities.Union(share.Capabilities)
 }

@@ -1,46 +1,207 @@
 package catalog
 
 import (
+	"slices"
+
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 )
-
-// SetViews says which groups there are, with unique names, and what is known of
-// clients: of several profiles that fit a client the first counts.
-func (c *Catalog) SetViews(groups []hub.Group, profiles []hub.Profile) {}
-
-// View returns what a caller sees now. The error is a [message.GroupUnknown]. It
-// costs next to nothing if somebody has looked through the same view since the
-// last change.
-func (c *Catalog) View(v hub.Viewer) (*View, error) {
-	return &View{snapshot: c.Snapshot(), catalog: c}, nil
-}
 
 // View is the catalog as a kind of caller sees it, at one moment. It never
 // changes, and all its methods may be called from any goroutine. What they return
 // is shared and must not be changed either.
 type View struct {
-	catalog  *Catalog
-	snapshot *Snapshot
+	view          // with the lists as the caller is shown them
+	seen    *view // of which this is a view
+	scope   *scope
+	profile hub.Profile
+
+	entries []*Entry // all tools of the view, in the order of listing
+	names   viewNames
+	capped  int // how many of the entries are listed; all of them, unless there is a cap
+	meta    metaNames
+	finder  *finder
+	text    string // the instructions
+}
+
+// newView makes a view of what there is now. The one before it, by the same scope
+// and profile, is nil for none: what is the same in both is taken from there.
+func newView(now *view, scope *scope, profile hub.Profile, before *View) *View {
+	v := &View{view: *now, seen: now, scope: scope, profile: profile}
+	v.entries, v.names = nameTools(&now.now.tools, scope, ruleFor(profile))
+	v.capped = len(v.entries)
+	if most := profile.MaxTools; most > 0 {
+		v.meta = v.names.meta(ruleFor(profile), most)
+		if most < v.capped {
+			v.capped = max(most-metaTools, 0)
+		}
+	}
+	v.finder = newFinder(v.entries)
+	if before != nil && before.finder.finds(v.entries) {
+		v.finder = before.finder
+	}
+	v.text = instructions(v)
+	v.list(before)
+	return v
+}
+
+// list makes the lists that this view has of its own. Whether it has a list of
+// its own depends on scope and profile alone, so that cursors stay what they are.
+func (v *View) list(before *View) {
+	last := func(of func(*view) *book, which hub.ListSet) *book {
+		if before == nil {
+			return newBook(which)
+		}
+		return of(&before.view)
+	}
+	if v.scope != nil || v.profile.MaxTools > 0 || ruleFor(v.profile) != plainRule {
+		v.tools = turned(last(func(w *view) *book { return w.tools }, hub.ListTools), v.shown(), func(raw []byte) []byte { return raw })
+	}
+	if v.scope == nil {
+		return
+	}
+	var resources, templates []*ResourceEntry
+	var prompts []*PromptEntry
+	for _, share := range v.seen.now.Shares() {
+		if v.Has(share.Server.Key) {
+			resources = append(resources, share.Resources...)
+			templates = append(templates, share.Templates...)
+			prompts = append(prompts, share.Prompts...)
+		}
+	}
+	raw := func(e *ResourceEntry) []byte { return e.Raw }
+	v.resources = turned(last(func(w *view) *book { return w.resources }, hub.ListResources), resources, raw)
+	v.templates = turned(last(func(w *view) *book { return w.templates }, hub.ListTemplates), templates, raw)
+	v.prompts = turned(last(func(w *view) *book { return w.prompts }, hub.ListPrompts), prompts, func(e *PromptEntry) []byte { return e.Raw })
+}
+
+// shown are the descriptions of the tools that are listed.
+func (v *View) shown() [][]byte {
+	shown := make([][]byte, 0, v.capped+metaTools)
+	for _, e := range v.entries[:v.capped] {
+		shown = append(shown, e.Raw)
+	}
+	return append(shown, v.ours()...)
 }
 
 // Snapshot is what the view is a part of.
-func (v *View) Snapshot() *Snapshot { return v.snapshot }
+func (v *View) Snapshot() *Snapshot { return v.now }
 
 // Profile is what is known of the client; the zero value for nothing.
-func (v *View) Profile() hub.Profile { return hub.Profile{} }
+func (v *View) Profile() hub.Profile { return v.profile }
 
 // List returns a page of one of the lists: a whole result, as callers of the era
-// expect it; see [Catalog.List].
+// expect it; see [Catalog.List]. A cursor of another view is unknown, unless both
+// show the list just as it is.
 func (v *View) List(era protocol.Era, which hub.ListSet, cursor string) ([]byte, error) {
-	return v.catalog.List(era, cursor)
+	return v.book(which).list(era, cursor)
 }
 
-// Tool returns the tool that the caller means by a name; see [Snapshot.Resolve].
-func (v *View) Tool(name string) (*Entry, bool) { return v.snapshot.Resolve(name) }
+// Tools returns all tools of the view, those included that a cap keeps out of its
+// list; see [Snapshot.Entries] for their order.
+func (v *View) Tools() []*Entry { return v.entries }
+
+// Dropped are the exposed names of the tools that a cap keeps out of the list, in
+// order. They can be called all the same.
+func (v *View) Dropped() []string {
+	var names []string
+	for _, e := range v.entries[v.capped:] {
+		names = append(names, e.Exposed)
+	}
+	return names
+}
+
+// Tool returns the tool that the caller means by a name, by the rules of
+// [Snapshot.Resolve], among those of the view: its names in the view go before
+// those that it has elsewhere.
+func (v *View) Tool(name string) (*Entry, bool) {
+	e := v.meant(name)
+	if e == nil || e.blocked {
+		return nil, false
+	}
+	return e, true
+}
+
+// Blocked is [Snapshot.Blocked] for a tool of the view.
+func (v *View) Blocked(name string) (*Entry, bool) {
+	e := v.meant(name)
+	if e == nil || !e.blocked {
+		return nil, false
+	}
+	return e, true
+}
+
+func (v *View) meant(name string) *Entry {
+	if e, ok := v.names.own[name]; ok {
+		return e
+	}
+	if v.scope == nil {
+		return v.names.inView(v.now.tools.meant(name))
+	}
+	return v.names.inView(meantBy(&v.now.tools, name, v.scope.tool))
+}
 
 // Prompt returns the prompt that the caller means by a name, by the same rules.
-func (v *View) Prompt(name string) (*PromptEntry, bool) { return nil, false }
+func (v *View) Prompt(name string) (*PromptEntry, bool) {
+	e := meantBy(&v.now.prompts, name, func(e *PromptEntry) bool { return v.Has(e.Server.Key) })
+	return e, e != nil
+}
+
+// Resource returns where the resource is that the caller means by a URI, listed
+// or not; see [Snapshot.Resource].
+func (v *View) Resource(uri string) (Place, bool) { return v.now.Resource(uri, v.servers()) }
+
+// Template returns where the template is that the caller means by a URI template,
+// as completion/complete names one; see [Snapshot.Template].
+func (v *View) Template(uri string) (Place, bool) { return v.now.Template(uri, v.servers()) }
+
+// servers is Has, or nil if all servers are in the view.
+func (v *View) servers() func(key string) bool {
+	if v.scope == nil {
+		return nil
+	}
+	return v.Has
+}
+
+// Has reports whether all that a server offers is in the view, now or once it is
+// listed, save for tools that are excluded.
+func (v *View) Has(server string) bool { return v.scope.whole(server) }
+
+// MayHave reports whether anything of a server may be in the view: besides all of
+// it, single tools.
+func (v *View) MayHave(server string) bool { return v.scope.touches(server) }
+
+// Providers are the servers, by key, whose resources are in the view and that
+// have any, or said that they may. They are in the order of [Snapshot.Entries].
+func (v *View) Providers() []string {
+	var keys []string
+	for _, share := range v.now.Shares() {
+		has := share.Capabilities.Resources || len(share.Resources)+len(share.Templates) > 0
+		if has && v.Has(share.Server.Key) {
+			keys = append(keys, share.Server.Key)
+		}
+	}
+	return keys
+}
+
+// Capabilities is the union of what the servers in the view have, by what is
+// saved or what they declared since this program started. Tools and logging are
+// always among it. Of a server of which only single tools are in the view nothing
+// else counts.
+func (v *View) Capabilities() protocol.Capabilities {
+	c := protocol.Capabilities{Tools: true, Logging: true}
+	if v.scope == nil {
+		return c.Union(v.now.Capabilities())
+	}
+	for _, share := range v.now.Shares() {
+		if v.Has(share.Server.Key) {
+			c = c.Union(share.Capabilities)
+		} else if slices.ContainsFunc(share.Tools, v.scope.tool) {
+			c.ToolsListChanged = c.ToolsListChanged || share.Capabilities.ToolsListChanged
+		}
+	}
+	return c
+}
 
 // PromptEntry is one prompt as callers see it; see [Entry].
 type PromptEntry struct {
@@ -50,37 +211,9 @@ type PromptEntry struct {
 	Raw     []byte
 }
 
-// Resource returns whose resource a caller means by a URI, listed or not: one
-// that is listed under it, one in the prefixed form, one that fits a template. Of
-// several servers that have it the first in the order of the configuration
-// counts.
-func (v *View) Resource(uri string) (Place, bool) { return Place{}, false }
-
-// Template returns whose template a caller means by a URI template, as
-// completion/complete names one.
-func (v *View) Template(uri string) (Place, bool) { return Place{}, false }
-
 // Place is where a resource is.
 type Place struct {
 	Server   hub.Server
 	URI      string // the server's own
 	Prefixed bool   // the caller knows it by the prefixed form, and is answered in it
-}
-
-// Prefixed is the form of a server's URI that names the server:
-// toolcrib://KEY/URI, with the key escaped as a path segment and the URI, or URI
-// template, verbatim.
-func Prefixed(server, uri string) string { return "" }
-
-// Unprefixed undoes Prefixed.
-func Unprefixed(uri string) (server, own string, ok bool) { return "", "", false }
-
-// Instructions is what a client is told of the use of what it sees; "" for
-// nothing.
-func (v *View) Instructions() string { return "" }
-
-// Capabilities is the union of what the servers in the view have, by what is
-// saved and what they declared since this program started.
-func (v *View) Capabilities() protocol.Capabilities {
-	return protocol.Capabilities{Tools: true, Logging: true}
 }

@@ -64,13 +64,16 @@ func System(version string) Env {
 }
 
 type commands struct {
-	Server  serverCommands `cmd:"" group:"server" help:"The servers: list, show, add, remove, start, stop, log and more."`
-	Tool    toolCommands   `cmd:"" group:"server" help:"The tools: list, show."`
-	Call    call           `cmd:"" group:"server" help:"Call a tool."`
-	Index   indexCommands  `cmd:"" group:"server" help:"The tool index: list by tag, export, import."`
-	Lease   leaseCommands  `cmd:"" group:"server" help:"Keep servers running: hold, list, release."`
-	Import  importFile     `cmd:"" group:"server" help:"Take over the servers of another program's file."`
-	Connect connect        `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
+	Server   serverCommands   `cmd:"" group:"server" help:"The servers: list, show, add, remove, start, stop, log and more."`
+	Tool     toolCommands     `cmd:"" group:"server" help:"The tools: list, show."`
+	Call     call             `cmd:"" group:"server" help:"Call a tool."`
+	Resource resourceCommands `cmd:"" group:"server" help:"The resources: list, read."`
+	Prompt   promptCommands   `cmd:"" group:"server" help:"The prompts: list, get."`
+	Group    groupCommands    `cmd:"" group:"server" help:"Groups, which are parts of what there is at addresses of their own: list, show, set, remove."`
+	Index    indexCommands    `cmd:"" group:"server" help:"The tool index: list by tag, export, import."`
+	Lease    leaseCommands    `cmd:"" group:"server" help:"Keep servers running: hold, list, release."`
+	Import   importFile       `cmd:"" group:"server" help:"Take over the servers of another program's file."`
+	Connect  connect          `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
 	Serve  serve  `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
 	Stdio  stdio  `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`

@@ -241,11 +241,35 @@ func namesOf(ctx context.Context, env Env, words []string, kind string) []candid
 			all = append(all, candidate{v.Key, v.Name})
 		}
 	case "tool":
-		list, err := h.Tools(ctx, "")
+		list, err := h.Tools(ctx, "", "")
 		if err != nil {
 			return nil
 		}
 		for _, v := range list.Tools {
+			all = append(all, candidate{v.Name, v.Description})
+		}
+	case "group":
+		list, err := h.Groups(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, v := range list.Groups {
+			all = append(all, candidate{v.Name, v.Description})
+		}
+	case "resource":
+		list, err := h.Resources(ctx, "", "")
+		if err != nil {
+			return nil
+		}
+		for _, v := range list.Resources {
+			all = append(all, candidate{v.URI, v.Name})
+		}
+	case "prompt":
+		list, err := h.Prompts(ctx, "", "")
+		if err != nil {
+			return nil
+		}
+		for _, v := range list.Prompts {
 			all = append(all, candidate{v.Name, v.Description})
 		}
 	}

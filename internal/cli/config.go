@@ -97,7 +97,7 @@ func (s *session) checkFile(path string) (api.ConfigCheck, error) {
 	if err != nil {
 		return check, err
 	}
-	check.Valid = true
+	check.Valid, check.Diff.Views = true, len(cfg.Groups)+len(cfg.Profiles) > 0
 	for _, v := range cfg.Servers {
 		check.Diff.Added = append(check.Diff.Added, v.Key)
 	}
@@ -164,7 +164,7 @@ func (configReload) Run(ctx context.Context, s *session) error {
 	return nil
 }
 
-// diff prints what became of the servers.
+// diff prints what became of the servers, and of the views.
 func (s *session) diff(d api.ConfigDiff) {
 	say, none := s.out.say, true
 	for _, group := range []struct {
@@ -186,7 +186,10 @@ func (s *session) diff(d api.ConfigDiff) {
 			s.out.line("%s", s.out.paint(group.style, group.sign+" "+clean(key)+"  "+what))
 		}
 	}
-	if none {
+	if d.Views {
+		s.out.line("%s", s.out.paint(yellow, "~ "+say("groups or clients changed", "分组或客户端设定更改")))
+	}
+	if none && !d.Views {
 		s.out.line("%s", say("Nothing has changed.", "没有变化。"))
 	}
 }

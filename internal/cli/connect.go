@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 
 type connect struct {
 	Client string `arg:"" help:"The client: ${connectable}. With --url it is to reach the hub there over HTTP, else it starts \"toolcrib stdio\"." complete:"connectable"`
+	Group  string `help:"Offer it what this group has, and nothing else." placeholder:"NAME" complete:"group"`
 	Print  bool   `help:"Only print what would be entered."`
 	Undo   bool   `help:"Take back what was entered last."`
 }
@@ -37,7 +39,7 @@ func (c *connect) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	connection, err := s.connection(client)
+	connection, err := s.connection(client, c.Group)
 	if err != nil {
 		return err
 	}
@@ -76,19 +78,25 @@ func (c *connect) Run(s *session) error {
 // connection is how a client is to reach this hub: by the hub's URL if one is
 // given, else by this program. Clients have an environment of their own, so
 // that a place other than the usual one is said by flags.
-func (s *session) connection(client importer.Client) (importer.Connection, error) {
+func (s *session) connection(client importer.Client, group string) (importer.Connection, error) {
 	if s.URL != "" {
 		c, err := apiclient.New(apiclient.Options{URL: s.URL})
 		if err != nil {
 			return importer.Connection{}, err
 		}
-		return importer.Connection{URL: c.Where() + "/mcp"}, nil
+		if group != "" {
+			group = "/" + url.PathEscape(group)
+		}
+		return importer.Connection{URL: c.Where() + "/mcp" + group}, nil
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return importer.Connection{}, fmt.Errorf("find this program: %w", err)
 	}
 	args := []string{"stdio", "--client", client.Name}
+	if group != "" {
+		args = append(args, "--group", group)
+	}
 	if s.DataDir != "" || os.Getenv(datadir.EnvPath) != "" {
 		dir, err := s.dataDir()
 		if err != nil {

@@ -60,6 +60,22 @@ func TestEmptyHome(t *testing.T) {
 		{"server disable bad", exitOK, "disabled"},
 		{"doctor", exitOK, "Everything works."},
 		{"server remove bad", exitOK, "Removed bad"},
+		{"group list", exitOK, "toolcrib group set NAME"},
+		{"group set office --server datetime --tool calculator__* --description Daily", exitOK, "/mcp/office"},
+		{"group set office --rename calculator__calculator=sum", exitOK, "calculator__calculator=sum"},
+		{"group show office", exitOK, "datetime"},
+		{"group set office --replace --server datetime --json", exitOK, `"rename": {}`},
+		{"group list --json", exitOK, `"path": "/mcp/office"`},
+		{"group set a.b --server datetime", exitFailure, "letters, digits"},
+		{"group set office --rename x", exitUsage, "TOOL=NAME"},
+		{"group remove office", exitOK, "Removed office"},
+		{"group remove office", exitFailure, "toolcrib group list"},
+		{"resource list", exitOK, "No resources"},
+		{"resource list --server nothing", exitFailure, "nothing"},
+		{"resource read nothing://there", exitFailure, "nothing://there"},
+		{"prompt list", exitOK, "No prompts"},
+		{"prompt get nothing a=1", exitFailure, "nothing"},
+		{"prompt get nothing a:=1", exitUsage, "NAME=VALUE"},
 	} {
 		code, out, errs := run(t, message.English, strings.Fields(test.args)...)
 		if code != test.code || !strings.Contains(out+errs, test.want) {

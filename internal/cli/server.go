@@ -116,6 +116,10 @@ func (s *session) server(v api.Server) {
 	if name == v.Key {
 		name = ""
 	}
+	connection := v.Connection
+	if connection == "auto" {
+		connection = ""
+	}
 	p.fields(
 		say("Name", "名称"), oneLine(name),
 		say("Kind", "类型"), v.Kind,
@@ -127,10 +131,16 @@ func (s *session) server(v api.Server) {
 		say("Calls itself", "自称"), oneLine(v.Info),
 		say("Protocol", "协议版本"), oneLine(v.Protocol),
 		say("Processes", "进程"), processes(v),
+		say("Connections", "连接方式"), connection,
+		say("Of callers' own", "调用方独占连接"), number(int64(v.Callers)),
 		say("Under way", "进行中"), number(int64(v.Calls)),
 		say("Held by", "持有者"), oneLine(holders(v.Leases)),
 		say("Tools", "工具"), tools,
 		say("To be accepted", "待接受"), oneLine(strings.Join(v.Changed, " ")),
+		say("Resources", "资源"), number(int64(v.Resources)),
+		say("Templates", "资源模板"), number(int64(v.Templates)),
+		say("Prompts", "提示"), number(int64(v.Prompts)),
+		say("Subscriptions", "订阅"), number(int64(v.Subscriptions)),
 		say("Priority", "优先级"), strconv.Itoa(v.Priority),
 		say("Time limit", "超时"), v.Timeout,
 		say("Ends unused after", "闲置结束"), v.IdleStop,

@@ -77,10 +77,10 @@ func (c *serverAdd) definition(stdin io.Reader) (definition, error) {
 		off := false
 		d.Enabled = &off
 	}
-	if d.Env, err = pairs("--env", "NAME=VALUE", c.Env, "="); err != nil {
+	if d.Env, err = pairs("server add", "--env", "NAME=VALUE", c.Env, "="); err != nil {
 		return d, err
 	}
-	if d.Headers, err = pairs("--header", "'NAME: VALUE'", c.Header, ":"); err != nil {
+	if d.Headers, err = pairs("server add", "--header", "'NAME: VALUE'", c.Header, ":"); err != nil {
 		return d, err
 	}
 	switch {
@@ -119,7 +119,7 @@ func isURL(text string) bool {
 
 // pairs splits each text into a name and a value. The error does not show
 // them, as they may be secrets.
-func pairs(flag, form string, texts []string, sep string) (map[string]string, error) {
+func pairs(command, flag, form string, texts []string, sep string) (map[string]string, error) {
 	if len(texts) == 0 {
 		return nil, nil
 	}
@@ -127,7 +127,7 @@ func pairs(flag, form string, texts []string, sep string) (map[string]string, er
 	for _, text := range texts {
 		name, value, found := strings.Cut(text, sep)
 		if name = strings.TrimSpace(name); !found || name == "" {
-			return nil, misuse("server add", flag+" = "+form)
+			return nil, misuse(command, flag+" = "+form)
 		}
 		if sep == ":" {
 			value = strings.TrimSpace(value)

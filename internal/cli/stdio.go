@@ -16,11 +16,19 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// stdioPath is the hub's door for those who are attached by this command.
-const stdioPath = "/ws/mcp?client=stdio"
+// stdioPath is the hub's door for those who are attached by this command, to a
+// group or, if it is "", to everything.
+func stdioPath(group string) string {
+	path := "/ws/mcp?client=stdio"
+	if group != "" {
+		path += "&group=" + url.QueryEscape(group)
+	}
+	return path
+}
 
 type stdio struct {
 	Client string `help:"Name of the client that starts this, for the log." placeholder:"NAME"`
+	Group  string `help:"Offer what this group has, and nothing else." placeholder:"NAME" complete:"group"`
 }
 
 // Run joins standard input and output to the hub that holds the data
@@ -34,17 +42,20 @@ func (c *stdio) Run(ctx context.Context, s *session) error {
 	if !ok {
 		in = io.NopCloser(s.env.Stdin)
 	}
-	return bridge.Run(ctx, bridge.Options{In: in, Out: s.unchecked(), Dial: s.dialStream, Log: log})
+	return bridge.Run(ctx, bridge.Options{In: in, Out: s.unchecked(), Dial: func(ctx context.Context) (*bridge.Conn, error) {
+		return s.dialStream(ctx, stdioPath(c.Group))
+	}, Log: log})
 }
 
-// dialStream connects to the hub. It is called again when that was lost.
-func (s *session) dialStream(ctx context.Context) (*bridge.Conn, error) {
+// dialStream connects to the hub's door at a path. It is called again when that
+// was lost.
+func (s *session) dialStream(ctx context.Context, door string) (*bridge.Conn, error) {
 	if s.URL != "" {
 		c, err := apiclient.New(apiclient.Options{URL: s.URL})
 		if err != nil {
 			return nil, err
 		}
-		return connectTo(ctx, http.DefaultClient, c.Where(), s.Token)
+		return connectTo(ctx, http.DefaultClient, c.Where(), door, s.Token)
 	}
 	path, err := s.dataDir()
 	if err != nil {
@@ -60,14 +71,14 @@ func (s *session) dialStream(ctx context.Context) (*bridge.Conn, error) {
 		token = ""
 	}
 	if info.Socket == "" {
-		return connectTo(ctx, http.DefaultClient, info.URL, token)
+		return connectTo(ctx, http.DefaultClient, info.URL, door, token)
 	}
-	return connectTo(ctx, &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL, token)
+	return connectTo(ctx, &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL, door, token)
 }
 
-// connectTo connects to the hub at base by the client.
-func connectTo(ctx context.Context, client *http.Client, base, token string) (*bridge.Conn, error) {
-	conn, err := bridge.Connect(ctx, client, base+stdioPath, bearer(token))
+// connectTo connects to a door of the hub at base by the client.
+func connectTo(ctx context.Context, client *http.Client, base, door, token string) (*bridge.Conn, error) {
+	conn, err := bridge.Connect(ctx, client, base+door, bearer(token))
 	if err != nil {
 		cause := err
 		if u, ok := errors.AsType[*url.Error](err); ok {

@@ -23,22 +23,15 @@ type toolCommands struct {
 	Show toolShow `cmd:"" help:"Show one tool with its parameters."`
 }
 
-type toolList struct {
-	Server string `help:"Only those of this server." placeholder:"KEY" complete:"server"`
-}
+type toolList struct{ of }
 
 // Run lists the tools.
 func (c *toolList) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
-		if c.Server != "" {
-			if _, err := h.Server(ctx, c.Server); err != nil {
-				return err // a wrong key is not a server without tools
-			}
+		if err := c.ready(ctx, h); err != nil {
+			return err
 		}
-		if h.own {
-			h.learn(ctx, c.Server)
-		}
-		list, err := h.Tools(ctx, c.Server)
+		list, err := h.Tools(ctx, c.Server, c.Group)
 		if err != nil {
 			return err
 		}

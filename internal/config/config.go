@@ -47,6 +47,11 @@ type Config struct {
 	// They hold tokens.
 	Endpoints []string
 
+	// Groups and Profiles are those of the file, in its order. There are none
+	// but these: what a client is like is for the person who uses it to say.
+	Groups   []hub.Group
+	Profiles []hub.Profile
+
 	// CacheTTL is the age up to which the tools that are known from before the
 	// hub's start need not be asked for when it starts. It is more than 0.
 	CacheTTL time.Duration

@@ -101,6 +101,12 @@ func show(c *Config) string {
 	if c.CacheTTL != time.Hour || c.ForceRefresh {
 		fmt.Fprintf(&b, "cache-ttl %s force-refresh %v\n", c.CacheTTL, c.ForceRefresh)
 	}
+	for _, g := range c.Groups {
+		fmt.Fprintf(&b, "group %+v\n", g)
+	}
+	for _, p := range c.Profiles {
+		fmt.Fprintf(&b, "client %+v\n", p)
+	}
 	for _, s := range c.Servers {
 		fmt.Fprintf(&b, "%d %q %s priority=%d timeout=%s", s.Order, s.Key, s.Kind, s.Priority, s.Timeout)
 		for _, f := range []struct {
@@ -173,6 +179,10 @@ func showLife(b *strings.Builder, s hub.Server) {
 		{"limits", s.Limits, usual.Limits},
 		{"direct-node", s.DirectNode, usual.DirectNode},
 		{"list-ttl", s.ListTTL, usual.ListTTL},
+		{"connection", s.Connection, usual.Connection},
+		{"max-callers", s.MaxCallers, usual.MaxCallers},
+		{"resource-cache", s.ResourceCache, usual.ResourceCache},
+		{"spill", s.Spill, usual.Spill},
 	} {
 		if f.is != f.was {
 			fmt.Fprintf(b, "  %s %+v\n", f.name, f.is)

@@ -36,8 +36,12 @@ func (e *entry) readLimits(m member) {
 	)
 }
 
-// readMemory reads a number of bytes, or a text with a unit.
 func (e *entry) readMemory(m member) {
+	e.size(m, minMemory, maxMemory, func(n int64) { e.server.Limits.Memory = n })
+}
+
+// size reads a number of bytes, or a text with a unit.
+func (e *entry) size(m member, least, most int64, to func(int64)) {
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '0' && lit.Kind() != '"' {
 		e.wrong(m.name, m.value, `a text such as "512MB", or a number of bytes`)
@@ -47,10 +51,10 @@ func (e *entry) readMemory(m member) {
 	switch {
 	case !ok:
 		e.problem(m.value.StartOffset, `%s%s must be a text such as "512MB" or "2GB", or a number of bytes`, e.where, quoted(m.name))
-	case n < minMemory || n > maxMemory:
-		e.problem(m.value.StartOffset, "%s%s must be from 1MB to 1024TB", e.where, quoted(m.name))
+	case n < float64(least) || n > float64(most):
+		e.problem(m.value.StartOffset, "%s%s must be from %s to %s", e.where, quoted(m.name), memoryText(least), memoryText(most))
 	default:
-		e.server.Limits.Memory = int64(n)
+		to(int64(n))
 	}
 }
 

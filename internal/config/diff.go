@@ -16,12 +16,16 @@ type Changes struct {
 	// before: if one runs, it is ended and started anew. What changed about the
 	// others holds at once.
 	Restarted []string
+
+	// Views says that groups, or what is known of clients, are others than
+	// before. This holds at once.
+	Views bool
 }
 
 // Diff compares the servers of two configurations, either of which may be nil.
 // The order of the servers is no change.
 func Diff(before, after *Config) Changes {
-	var c Changes
+	c := Changes{Views: !sameViews(before, after)}
 	was := make(map[string]hub.Server)
 	if before != nil {
 		for _, s := range before.Servers {

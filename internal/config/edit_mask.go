@@ -123,7 +123,7 @@ func (h hider) walk(v *hujson.Value, in setting, name string) {
 	for i := range c.len() {
 		child := c.value(i)
 		switch {
-		case c.object != nil && in == plain && namesAnything(name) && childrenOf(child).len() > 0:
+		case c.object != nil && in == plain && (namesAnything(name) && childrenOf(child).len() > 0 || name == "rename"):
 			h.walk(child, plain, "")
 		case c.object != nil:
 			at := below(in, c.name(i))
@@ -191,10 +191,11 @@ func below(in setting, name string) setting {
 }
 
 // namesAnything reports whether the objects in the one with the name are called
-// as people like: such a name tells nothing about what is in them.
+// as people like: such a name tells nothing about what is in them. In "rename" of
+// a group this holds for the texts, too.
 func namesAnything(name string) bool {
 	switch name {
-	case "mcpServers", "servers", "context_servers", "mcp.servers", "mcpServerConfig", "projects", "tools", "toolOverrides":
+	case "mcpServers", "servers", "context_servers", "mcp.servers", "mcpServerConfig", "projects", "tools", "toolOverrides", groupsMember:
 		return true
 	}
 	return false

@@ -39,6 +39,14 @@ func Render(s hub.Server) []byte {
 	if s.PrefixURIs {
 		r.text("resources", "prefixed")
 	}
+	if s.Connection != "" && s.Connection != hub.ConnectionAuto {
+		r.text("connection", string(s.Connection))
+	}
+	r.count("maxCallers", s.MaxCallers, 0)
+	r.span("resourceCache", s.ResourceCache, 0)
+	if s.Spill != 0 {
+		r.text("spill", memoryText(int64(s.Spill)))
+	}
 	r.flag("simulated", s.Simulated, false)
 	r.list("tools", s.Rules.Allow)
 	r.list("denyTools", s.Rules.Deny)

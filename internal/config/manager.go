@@ -21,13 +21,17 @@ type preload struct {
 	at   int
 }
 
-// general reads a member of the file about all servers.
+// general reads a member of the file that is about no single server.
 func (r *reader) general(m member) {
 	switch m.name {
 	case "mcpServiceManager":
 		r.manager(m)
 	case "cache_ttl_seconds":
 		r.readCacheTTL(m)
+	case groupsMember:
+		r.readGroups(m)
+	case "clients":
+		r.readClients(m)
 	case "force_refresh_on_init":
 		if on := r.truth(m, ""); on != nil {
 			r.forceRefresh = *on

@@ -29,6 +29,10 @@ type reader struct {
 	forceRefresh bool
 	preloads     []preload
 
+	groups   []hub.Group
+	grouped  []groupMember
+	profiles []hub.Profile
+
 	servers   []hub.Server
 	seen      map[string]int // where each key was first
 	endpoints []string
@@ -95,7 +99,7 @@ func (r *reader) setting(m member) bool {
 		return r.projects(m)
 	case "inputs": // resolved by their ids, see package secret
 		return r.form == FormVSCode
-	case "cache_ttl_seconds", "force_refresh_on_init", "mcpServiceManager":
+	case "cache_ttl_seconds", "force_refresh_on_init", "mcpServiceManager", groupsMember, "clients":
 		if !isNull(m.value) {
 			r.general(m)
 		}
@@ -176,7 +180,7 @@ func (r *reader) unknownTop(unknown []member) {
 
 // topMembers are the names with a meaning at the top of a file of ours.
 func topMembers() []string {
-	return []string{"mcpServers", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema"}
+	return []string{"mcpServers", groupsMember, "clients", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema"}
 }
 
 // find is the value of a member of v, or nil.
@@ -195,7 +199,10 @@ func find(v hujson.Value, name string) *hujson.Value {
 
 // config is what the file says, with the built-in servers.
 func (r *reader) config() *Config {
-	c := &Config{Path: r.path, Form: r.form, Endpoints: r.endpoints, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh}
+	c := &Config{
+		Path: r.path, Form: r.form, Endpoints: r.endpoints, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh,
+		Groups: r.groups, Profiles: r.profiles,
+	}
 	own := make(map[string]hub.Server) // built-ins with the file's settings
 	var rest []hub.Server
 	for _, s := range r.servers {
@@ -219,6 +226,7 @@ func (r *reader) config() *Config {
 	c.number()
 	r.preload(c.Servers)
 	r.flip(c.Servers)
+	r.missing(c.Servers)
 	return c
 }
 

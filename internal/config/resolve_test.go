@@ -216,13 +216,13 @@ func TestDiff(t *testing.T) {
 	after := parse(`{"mcpServers":{"new":{"command":"x"},"c":{"url":"http://c","headers":{}},"a":{"command":"x","env":{"K":"2"}},"b":{"command":"x","args":[],"type":"stdio"},"device":{"priority":1}}}`)
 	for _, test := range []struct {
 		before, after *Config
-		want          string // added, changed, removed, unchanged, restarted
+		want          string // added, changed, removed, unchanged, restarted, views
 	}{
-		{before, after, "{[new] [device a] [d] [c b] [a]}"},
-		{before, before, "{[] [] [] [device a b c d] []}"},
-		{nil, after, "{[device new c a b] [] [] [] []}"},
-		{before, nil, "{[] [] [device a b c d] [] []}"},
-		{nil, nil, "{[] [] [] [] []}"},
+		{before, after, "{[new] [device a] [d] [c b] [a] false}"},
+		{before, before, "{[] [] [] [device a b c d] [] false}"},
+		{nil, after, "{[device new c a b] [] [] [] [] false}"},
+		{before, nil, "{[] [] [device a b c d] [] [] false}"},
+		{nil, nil, "{[] [] [] [] [] false}"},
 	} {
 		if got := fmt.Sprint(Diff(test.before, test.after)); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 // Schema is the JSON Schema (2020-12) of a configuration file of ours,
@@ -48,11 +50,13 @@ func Schema() []byte {
 				PropertyNames:        &jsonschema.Schema{MinLength: new(1), MaxLength: new(maxKey)},
 				AdditionalProperties: &jsonschema.Schema{Ref: "#/$defs/server"},
 			},
+			groupsMember:            groupsSchema(),
+			"clients":               clientsSchema(),
 			"mcpServiceManager":     managerSchema(),
 			"cache_ttl_seconds":     cacheTTLSchema(),
 			"force_refresh_on_init": forceRefreshSchema(),
 		},
-		PropertyOrder: []string{"$schema", "mcpServers", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init"},
+		PropertyOrder: []string{"$schema", "mcpServers", groupsMember, "clients", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init"},
 		Defs:          map[string]*jsonschema.Schema{"server": server},
 	}
 	var b bytes.Buffer
@@ -92,6 +96,16 @@ func typeSchema() *jsonschema.Schema {
 
 func resourcesSchema() *jsonschema.Schema {
 	return withDefault(&jsonschema.Schema{Type: "string", Enum: []any{"verbatim", "prefixed"}}, `"verbatim"`)
+}
+
+func connectionSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{
+		Type: "string", Enum: []any{string(hub.ConnectionAuto), string(hub.ConnectionShared), string(hub.ConnectionPerCaller)},
+	}, `"auto"`)
+}
+
+func spillSchema() *jsonschema.Schema {
+	return withDefault(&jsonschema.Schema{Types: []string{"integer", "string"}, Examples: []any{"256KiB", "off"}}, `"off"`)
 }
 
 func timeoutSchema() *jsonschema.Schema { return spanSchema(`"30s"`)() }

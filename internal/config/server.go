@@ -14,6 +14,12 @@ import (
 const (
 	maxKey      = 128 // characters
 	maxPriority = 1_000_000
+	maxCallers  = 1000
+
+	// A result of less is shorter than what is said in its place, and no answer
+	// of a server is longer than the most.
+	minSpill = 1 << 10
+	maxSpill = 64 << 20
 )
 
 // What Lumi calls its built-in server, and what it is called here.
@@ -230,6 +236,29 @@ func (e *entry) readResources(m member) {
 	default:
 		e.problem(m.value.StartOffset, `%s"resources" must be "prefixed" or "verbatim", not %s`, e.where, quoted(text))
 	}
+}
+
+func (e *entry) readConnection(m member) {
+	switch c := hub.Connection(e.plain(m.name, m.value)); c {
+	case hub.ConnectionShared, hub.ConnectionPerCaller:
+		e.server.Connection = c
+	case hub.ConnectionAuto, "": // which is the same
+	default:
+		e.problem(m.value.StartOffset, `%s"connection" must be "auto", "shared" or "perCaller", not %s`, e.where, quoted(string(c)))
+	}
+}
+
+func (e *entry) readMaxCallers(m member) { e.whole(&e.server.MaxCallers, m, 1, maxCallers) }
+
+func (e *entry) readResourceCache(m member) { e.interval(&e.server.ResourceCache, m) }
+
+// readSpill reads from which size on results are kept.
+func (e *entry) readSpill(m member) {
+	if lit, ok := m.value.Value.(hujson.Literal); ok && (lit.String() == "0" || lit.String() == "off") {
+		e.server.Spill = 0
+		return
+	}
+	e.size(m, minSpill, maxSpill, func(n int64) { e.server.Spill = int(n) })
 }
 
 // isBuiltin reports whether a built-in server has the key.

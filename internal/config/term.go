@@ -176,6 +176,22 @@ func ownTerms() []term {
 			doc: "`prefixed`: resources are offered under URIs with the server's key.",
 		},
 		{
+			name: "connection", schema: connectionSchema, read: (*entry).readConnection,
+			doc: "Whose the connections to the server are. `shared`: one for all callers. `perCaller`: one for each caller that can be asked something. `auto`: shared until the server asks a caller something, and from then on as `perCaller`.",
+		},
+		{
+			name: "maxCallers", schema: countSchema(1, maxCallers, "64"), read: (*entry).readMaxCallers,
+			doc: "How many callers may have connections of their own to the server at once.",
+		},
+		{
+			name: "resourceCache", schema: intervalSchema(`"off"`), read: (*entry).readResourceCache,
+			doc: "How long a resource that was read is kept, if the server itself does not say how long it may be: whole milliseconds, or a text such as \"1m\"; at most 24h; 0 or \"off\" for not at all.",
+		},
+		{
+			name: "spill", schema: spillSchema, read: (*entry).readSpill,
+			doc: "From which size on a tool's result is kept in Toolcrib, and links to its pages are given instead: a text such as \"256KiB\", or a number of bytes; 0 or \"off\" for never.",
+		},
+		{
 			name: "simulated", schema: offSchema, read: (*entry).readSimulated,
 			doc: "true: a built-in server only pretends, and says so. Of built-in servers only.",
 		},

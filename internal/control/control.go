@@ -1,7 +1,7 @@
 // Package control is what operators do: they define, change and remove
-// servers, start and stop them, try them out, and edit the configuration. It
-// ties the configuration file, the fleet, the catalog and the sealed store
-// together; the doors that offer it decide who may.
+// servers and groups, start and stop servers, try them out, and edit the
+// configuration. It ties the configuration file, the fleet, the catalog and the
+// sealed store together; the doors that offer it decide who may.
 package control
 
 import (
@@ -42,6 +42,10 @@ type Options struct {
 	// connections have as well; see [upstream.Dial].
 	Probe func(ctx context.Context, s hub.Server) (*upstream.Conn, error)
 
+	// Views is told the groups and the profiles of clients that are in force: by
+	// [New], and with each configuration from then on. Nil tells nobody.
+	Views func(groups []hub.Group, profiles []hub.Profile)
+
 	// Costs tells the index how long tools usually take; nil knows of none.
 	Costs toolindex.Times
 }
@@ -74,6 +78,7 @@ func New(opt Options) *Control {
 	} else {
 		c.opt.Catalog.SetServersMeanwhile(c.source.Config.Servers)
 	}
+	c.views(c.source.Config)
 	return c
 }
 
@@ -108,6 +113,7 @@ func (c *Control) tag(etag string) string {
 func (c *Control) apply(s Source) {
 	c.setSource(s)
 	c.opt.Fleet.Apply(s.Config.Servers, func() { c.list(s.Config) })
+	c.views(s.Config)
 	c.relet()
 }
 
@@ -119,6 +125,13 @@ func (c *Control) list(cfg *config.Config) {
 		return
 	}
 	c.opt.Catalog.SetServers(cfg.Servers)
+}
+
+// views tells which groups and profiles there are.
+func (c *Control) views(cfg *config.Config) {
+	if c.opt.Views != nil {
+		c.opt.Views(cfg.Groups, cfg.Profiles)
+	}
 }
 
 // find is a server of a configuration.

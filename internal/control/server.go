@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -17,6 +18,9 @@ type Server struct {
 	Hidden     int      // tools that rules hide
 	Defined    bool     // it has an entry in the file; built-in servers need none
 	Changed    []string // of a pinned server: tools, by its own names, to be accepted
+
+	Resources, Templates, Prompts int      // that callers see
+	Clashing                      []string // see [catalog.Snapshot.Clashes]
 }
 
 // Servers is every server, in the order of the configuration.
@@ -27,16 +31,25 @@ func (c *Control) Servers() []Server {
 		status[st.Key] = st
 	}
 	snapshot := c.opt.Catalog.Snapshot()
+	shares := make(map[string]*catalog.Share)
+	for _, share := range snapshot.Shares() {
+		shares[share.Server.Key] = share
+	}
 	all := make([]Server, 0, len(src.Config.Servers))
 	for _, def := range src.Config.Servers {
 		st, ok := status[def.Key]
 		if !ok {
 			continue // it is being added or removed at this moment
 		}
-		all = append(all, Server{
+		s := Server{
 			Definition: def, Status: st, Defined: src.Defines(def.Key),
 			Offered: snapshot.Offered(def.Key), Hidden: snapshot.Hidden(def.Key), Changed: snapshot.Changed(def.Key),
-		})
+			Clashing: snapshot.Clashes(def.Key),
+		}
+		if share := shares[def.Key]; share != nil {
+			s.Resources, s.Templates, s.Prompts = len(share.Resources), len(share.Templates), len(share.Prompts)
+		}
+		all = append(all, s)
 	}
 	return all
 }

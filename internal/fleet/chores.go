@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
 // chores does what is due for a server that is connected: as many connections as
@@ -47,7 +48,8 @@ func (l *life) shrink(def *hub.Server) time.Duration {
 	}
 	next := longest
 	var over []*instance
-	for _, i := range slices.Backward(l.members) {
+	// The first one stays: it has the subscriptions.
+	for _, i := range slices.Backward(l.members[1:]) {
 		if len(l.members)-len(over) <= least {
 			break
 		}
@@ -92,21 +94,21 @@ func (l *life) unused(def *hub.Server) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case len(s.leases) > 0 || l.ctx.Err() != nil:
+	case s.held() || l.ctx.Err() != nil:
 		return longest // until that has changed
 	case s.waiting > 0:
 		return def.IdleStop
 	}
-	last := s.used
-	for _, i := range l.members {
+	last, all := s.used, append(s.apiece(), l.members...)
+	for _, i := range all {
 		last = max(last, i.last.Load())
 	}
 	if left := time.Duration(last + int64(def.IdleStop) - s.fleet.clock()); left > 0 {
 		return left
 	}
-	for n, i := range l.members {
+	for n, i := range all {
 		if !i.sealIdle() { // a call is under way
-			for _, j := range l.members[:n] {
+			for _, j := range all[:n] {
 				j.unseal()
 			}
 			return def.IdleStop
@@ -117,20 +119,42 @@ func (l *life) unused(def *hub.Server) time.Duration {
 	return longest
 }
 
-// renew asks for the tools of a server that would not tell that they changed.
+// renew asks for the lists of a server that would not tell that they changed.
 func (l *life) renew(def *hub.Server) time.Duration {
-	if def.ListTTL <= 0 || l.listing || l.members[0].conn.Announces() {
+	if def.ListTTL <= 0 || l.listing {
+		return longest
+	}
+	which := unannounced(l.members[0].conn)
+	if which == 0 {
 		return longest
 	}
 	if left := time.Until(l.listed.Add(def.ListTTL)); left > 0 {
 		return left
 	}
-	l.relist(func(err error) {
+	l.listed = time.Now()
+	l.relist(which, func(err error) {
 		if err != nil && l.ctx.Err() == nil {
-			l.log.Warn("the tools could not be listed again", "error", err)
+			l.log.Warn("what the server has could not be listed again", "lists", which, "error", err)
 		}
 	})
 	return longest
+}
+
+// unannounced are the lists that a server has and would not tell of when they
+// change. One that is not heard, or has no tools to tell of, is asked for all.
+func unannounced(conn *upstream.Conn) hub.ListSet {
+	if !conn.Announces() {
+		return hub.ListAll
+	}
+	var which hub.ListSet
+	has := conn.Hello().Capabilities
+	if has.Resources && !has.ResourcesListChanged {
+		which |= hub.ListResources | hub.ListTemplates
+	}
+	if has.Prompts && !has.PromptsListChanged {
+		which |= hub.ListPrompts
+	}
+	return which
 }
 
 // drain is how long calls under way have before the connection of a definition

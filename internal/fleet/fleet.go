@@ -46,11 +46,15 @@ type Options struct {
 	Listed func(server hub.Server, lists hub.Lists)
 
 	// Updated is called with a server's notification that a resource has changed,
-	// and the callers, by their ids, that have subscribed to it. Nil tells nobody.
+	// and the callers, by their ids and in the order of these, that have subscribed
+	// to it or, if nobody has, to one that it is a part of. Notifications of one
+	// connection come in their order. Updated must not block, nor keep the
+	// bytes; the slice is not changed afterwards. Nil tells nobody.
 	Updated func(server string, callers []string, raw []byte)
 
 	// Elicited is called with a server's notification that what a person was asked
-	// to do at a URL is done; id is that of the elicitation. Nil tells nobody.
+	// to do at a URL is done; id is that of the elicitation. It must not block, nor keep the
+	// bytes. Nil tells nobody.
 	Elicited func(server, id string, raw []byte)
 
 	// Known reports whether the tools of a server are known from before, so

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
@@ -19,7 +20,7 @@ type growth struct {
 }
 
 // hold keeps a server that is connected: it hands out the connections, makes
-// more and fewer of them as they are used, and asks for the tools when they have
+// more and fewer of them as they are used, and asks for the lists that have
 // changed, until the last connection has ended by itself or the life ends. It
 // says how long that one has held, and why it has ended. All of them are being
 // closed then.
@@ -31,7 +32,7 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 	l.listing, l.relisted = false, make(chan struct{})
 	defer l.leave()
 	take(l.more)
-	l.admit(first, l.greet(first))
+	l.admit(first, l.greet(l.up, first))
 	// A server that announces a change with every list would keep both sides
 	// busy for ever.
 	var quiet <-chan time.Time
@@ -74,31 +75,36 @@ func (l *life) hold(first *upstream.Conn) (held time.Duration, err error) {
 		case <-l.relisted:
 			l.listing = false
 		case done := <-asks:
-			l.relist(func(err error) {
+			l.relist(hub.ListAll, func(err error) {
 				if l.ctx.Err() == nil {
 					done <- err
 				}
 				close(done) // without an answer if the life has ended
 			})
 		case <-stale:
-			quiet = time.After(listSpacing)
-			l.relist(func(err error) {
-				if err != nil && l.ctx.Err() == nil {
-					l.log.Warn("the changed tools could not be listed", "error", err)
-				}
-			})
+			// Nothing is left if everything was asked for meanwhile.
+			if which := hub.ListSet(l.changes.Load()); which != 0 {
+				quiet = time.After(listSpacing)
+				l.relist(which, func(err error) {
+					if err != nil && l.ctx.Err() == nil {
+						l.log.Warn("what has changed could not be listed", "lists", which, "error", err)
+					}
+				})
+			}
 		}
 	}
 }
 
-// relist asks for the tools of a server that is connected, and tells then how
-// it went. A server may be slow to list while it works, so that nothing waits for
-// it. The old list stands until the new one is here.
-func (l *life) relist(then func(err error)) {
-	l.listing, l.listed = true, time.Now()
+// relist asks for lists of a server that is connected, and tells then how it
+// went. A server may be slow to list while it works, so that nothing waits for
+// it. The old lists stand until the new ones are here.
+func (l *life) relist(which hub.ListSet, then func(err error)) {
+	if l.listing = true; which == hub.ListAll {
+		l.listed = time.Now()
+	}
 	conn, up, relisted := l.members[0].conn, l.up, l.relisted
 	l.closing.Go(func() {
-		then(l.list(conn))
+		then(l.list(conn, which))
 		select {
 		case relisted <- struct{}{}:
 		case <-up.Done():
@@ -110,7 +116,7 @@ func (l *life) relist(then func(err error)) {
 func (l *life) leave() {
 	s := l.server
 	s.mu.Lock()
-	s.live.Store(nil)
+	s.close()
 	patience := time.Duration(0)
 	if l.ctx.Err() != nil {
 		if s.state != hub.StateStopping {
@@ -137,8 +143,8 @@ func (s *server) settings() (hub.Server, <-chan struct{}) {
 func (l *life) admit(conn *upstream.Conn, level string) {
 	s := l.server
 	ctx, stop := context.WithCancel(l.up)
-	i := &instance{conn: conn, since: time.Now(), stop: stop, quiet: make(chan struct{})}
-	i.last.Store(s.fleet.clock())
+	i := newInstance(conn, s.fleet.clock())
+	i.stop = stop
 	l.members = append(l.members, i)
 	l.closing.Go(func() { s.watch(ctx, i, l.ended) })
 	s.mu.Lock()
@@ -149,6 +155,9 @@ func (l *life) admit(conn *upstream.Conn, level string) {
 	l.publish()
 	if len(l.members) == 1 {
 		s.protocol, s.info = conn.Protocol(), conn.Info()
+		s.legacy = conn.Era() == protocol.Legacy
+		s.reckon()
+		l.revive()
 		s.become(hub.StateReady, onConnected, nil, time.Time{})
 		s.log.Info("ready", "tools", s.tools, "protocol", s.protocol)
 	} else {
@@ -156,9 +165,14 @@ func (l *life) admit(conn *upstream.Conn, level string) {
 		s.judge()
 		s.tellAll()
 	}
-	if s.level != level { // it was set meanwhile
-		level = s.level
-		s.work.Go(func() { s.tell(l.hard, conn, level) })
+	s.relevel(i, level)
+}
+
+// relevel tells a connection the log level if it was told another one before it
+// could be seen. The caller holds mu.
+func (s *server) relevel(i *instance, told string) {
+	if level := s.level; level != told {
+		s.work.Go(func() { s.tell(context.Background(), i.conn, level) })
 	}
 }
 
@@ -166,7 +180,7 @@ func (l *life) admit(conn *upstream.Conn, level string) {
 // the life has not ended.
 func (l *life) publish() {
 	if len(l.members) == 0 {
-		l.live.Store(nil)
+		l.close()
 		return
 	}
 	p := &pool{members: slices.Clone(l.members)}
@@ -174,7 +188,14 @@ func (l *life) publish() {
 		p.queue = int64(queue)
 	}
 	l.live.Store(p)
+	l.place(&l.common, p.members[0])
 	l.notify()
+}
+
+// close has no call use the shared connections any more. The caller holds mu.
+func (s *server) close() {
+	s.live.Store(nil)
+	s.place(&s.common, nil)
 }
 
 // sizes are the bounds of a definition: how many connections at least and at
@@ -239,19 +260,24 @@ func (l *life) stunt(what string, held time.Duration, reason *hub.Error) {
 func (l *life) retire(i *instance, patience time.Duration) {
 	i.stop()
 	i.seal()
-	l.closing.Go(func() {
-		if patience > 0 && !i.drained() {
-			t := time.NewTimer(patience)
-			select {
-			case <-i.quiet:
-			case <-t.C:
-			case <-i.conn.Done():
-			case <-l.hard.Done():
-			}
-			t.Stop()
+	l.closing.Go(func() { l.shut(i, patience) })
+}
+
+// shut ends a connection that calls do not get any more. Those under way have so
+// long to end.
+func (l *life) shut(i *instance, patience time.Duration) {
+	i.seal()
+	if patience > 0 && !i.drained() {
+		t := time.NewTimer(patience)
+		defer t.Stop()
+		select {
+		case <-i.quiet:
+		case <-t.C:
+		case <-i.conn.Done():
+		case <-l.hard.Done():
 		}
-		i.conn.Close(context.WithoutCancel(l.ctx))
-	})
+	}
+	i.conn.Close(context.WithoutCancel(l.ctx))
 }
 
 // grow connects one more instance.
@@ -266,8 +292,8 @@ func (l *life) grow() {
 			return
 		}
 		defer leave()
-		if g.conn, g.err = l.dial(up); g.err == nil {
-			g.level = l.greet(g.conn)
+		if g.conn, g.err = l.dial(up, l.together()); g.err == nil {
+			g.level = l.greet(up, g.conn)
 		}
 		select {
 		case grown <- g:
@@ -280,12 +306,12 @@ func (l *life) grow() {
 }
 
 // greet tells a new connection the log level, and says which.
-func (l *life) greet(conn *upstream.Conn) string {
-	l.mu.Lock()
-	level := l.level
-	l.mu.Unlock()
+func (s *server) greet(ctx context.Context, conn *upstream.Conn) string {
+	s.mu.Lock()
+	level := s.level
+	s.mu.Unlock()
 	if level != "" {
-		l.tell(l.up, conn, level)
+		s.tell(ctx, conn, level)
 	}
 	return level
 }
@@ -298,10 +324,12 @@ func (s *server) setLevel(level string) {
 		return
 	}
 	s.level = level
+	all := s.apiece()
 	if p := s.live.Load(); p != nil {
-		for _, i := range p.members {
-			s.work.Go(func() { s.tell(context.Background(), i.conn, level) })
-		}
+		all = append(all, p.members...)
+	}
+	for _, i := range all {
+		s.work.Go(func() { s.tell(context.Background(), i.conn, level) })
 	}
 }
 

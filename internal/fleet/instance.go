@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"math"
 	"sync/atomic"
 	"time"
@@ -19,7 +18,7 @@ import (
 type instance struct {
 	conn  *upstream.Conn
 	since time.Time
-	stop  context.CancelFunc // of watching it
+	stop  func() // ends who watches it
 
 	load   atomic.Int64  // calls under way; sealed and more once no call may begin
 	last   atomic.Int64  // when a call ended on it, by the fleet's clock
@@ -28,6 +27,14 @@ type instance struct {
 	sick   atomic.Bool   // they are so many that another instance is to be preferred
 
 	fault *hub.Error // why it has ended; set before it is reported
+}
+
+// newInstance is a connection that was made just now, at that time of the
+// fleet's clock.
+func newInstance(conn *upstream.Conn, now int64) *instance {
+	i := &instance{conn: conn, since: time.Now(), stop: func() {}, quiet: make(chan struct{})}
+	i.last.Store(now)
+	return i
 }
 
 // sealed is the load of a connection on which no call may begin and none is

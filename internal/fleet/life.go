@@ -21,6 +21,7 @@ type life struct {
 	count   counter
 	era     *protocol.Era  // of the last connection
 	closing sync.WaitGroup // connections that are being ended, and what else may outlive them
+	hosting sync.WaitGroup // who keep callers' own connections, which outlive the shared ones
 
 	// Of the connections that are up, see hold.
 	up      context.Context // ends when the last of them has ended
@@ -31,8 +32,8 @@ type life struct {
 	wanted  bool      // the calls want one more
 	soonest time.Time // that one more may be connected
 
-	listed   time.Time     // when the tools were asked for last
-	listing  bool          // they are being asked for
+	listed   time.Time     // when all lists were asked for last
+	listing  bool          // some are being asked for
 	relisted chan struct{} // and are not any more
 }
 
@@ -53,6 +54,7 @@ func (s *server) run(ctx context.Context) {
 			return
 		}
 		l.lead()
+		l.disband()
 		l.closing.Wait()
 		s.finish(ctx)
 	}
@@ -85,7 +87,7 @@ func (s *server) begin(ctx context.Context) *life {
 	l := &life{server: s, count: counter{budget: s.fleet.opt.Budget}}
 	l.hard, s.kill = context.WithCancel(ctx)
 	l.ctx, s.cut = context.WithCancel(l.hard)
-	s.alive, s.afresh = true, false
+	s.alive, s.afresh, s.present = true, false, l
 	s.lives++
 	s.book.add(string(hub.StateStarting))
 	return l
@@ -226,7 +228,7 @@ func (l *life) retry(event string) {
 	}
 }
 
-// attempt connects and learns the tools.
+// attempt connects and learns what the server lists.
 func (l *life) attempt() (conn *upstream.Conn, err error) {
 	s := l.server
 	s.mu.Lock()
@@ -249,12 +251,12 @@ func (l *life) attempt() (conn *upstream.Conn, err error) {
 	}
 	defer leave()
 	s.book.mark()
-	conn, err = l.dial(l.ctx)
+	conn, err = l.dial(l.ctx, l.together())
 	if err != nil {
 		return nil, err
 	}
 	l.listed = time.Now()
-	if err := l.list(conn); err != nil {
+	if err := l.list(conn, hub.ListAll); err != nil {
 		conn.Close(context.WithoutCancel(l.ctx))
 		return nil, err
 	}
@@ -295,26 +297,60 @@ func (l *life) queue(ctx context.Context, urgent bool) (leave func(), err error)
 	}, nil
 }
 
-// dial opens one connection.
-func (l *life) dial(ctx context.Context) (*upstream.Conn, error) {
+// askable is what the shared connections declare to a server that may ask callers:
+// all that there is to be asked. What a caller declared is not known before there
+// is a caller, and a server asks nobody who did not declare it. So it is seen to
+// ask, and its question goes to the caller whose call it belongs to or is refused
+// by what that one declared (design D3).
+const askable = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
+
+// declared is what the shared connections of a definition declare. Where each
+// caller that can be asked has one of its own, nobody is to be asked on them.
+func declared(def *hub.Server) []byte {
+	if def.Connection == hub.ConnectionPerCaller && def.Kind != hub.KindBuiltin {
+		return []byte(`{}`)
+	}
+	return []byte(askable)
+}
+
+// together is what is particular to the shared connections.
+func (l *life) together() upstream.Options {
+	s := l.server
+	def := s.definition()
+	return upstream.Options{
+		Era: l.era, Capabilities: declared(&def),
+		Updated: func(uri string, raw []byte) { s.updated(&s.common, uri, raw) },
+	}
+}
+
+// dial opens one connection, by the options that are given and those that all
+// connections of the server have.
+func (l *life) dial(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
 	s := l.server
 	s.mu.Lock()
 	s.starts++
-	def, ended := s.def, ctx.Err() // it may become another one, which ends the life
+	def, version, ended := s.def, s.version, ctx.Err() // it may become another one, which ends the life
 	s.mu.Unlock()
 	if ended != nil {
 		return nil, ended
 	}
-	opt := &s.fleet.opt
-	return opt.Dial(ctx, upstream.Options{
-		Server: def, ClientInfo: opt.ClientInfo, Era: l.era, Handshake: opt.Budget.Handshake,
-		Serve: opt.Serve, Network: opt.Network, Resolve: opt.Resolve, Log: opt.Log, Note: s.book.note, Processes: opt.Processes,
-		ListsChanged: func(hub.ListSet) { poke(s.stale) },
-	})
+	all := &s.fleet.opt
+	opt.Server, opt.ClientInfo, opt.Handshake = def, all.ClientInfo, all.Budget.Handshake
+	opt.Serve, opt.Network, opt.Resolve, opt.Processes = all.Serve, all.Network, all.Resolve, all.Processes
+	opt.Log, opt.Note = all.Log, s.book.note
+	opt.ListsChanged = func(which hub.ListSet) {
+		s.changes.Or(uint32(which))
+		poke(s.stale)
+	}
+	opt.Asked = func(string) { s.asked(version) }
+	if tell := all.Elicited; tell != nil {
+		opt.Elicited = func(id string, raw []byte) { tell(s.key, id, raw) }
+	}
+	return all.Dial(ctx, opt)
 }
 
-// list asks for the tools and passes them on.
-func (l *life) list(conn *upstream.Conn) error {
+// list asks for lists and passes them on.
+func (l *life) list(conn *upstream.Conn, which hub.ListSet) error {
 	s := l.server
 	ctx, cancel := context.WithTimeout(l.ctx, s.fleet.opt.Budget.List)
 	defer cancel()
@@ -324,15 +360,21 @@ func (l *life) list(conn *upstream.Conn) error {
 	if ended != nil {
 		return ended
 	}
-	lists, err := conn.Lists(ctx, hub.ListAll)
+	announced := hub.ListSet(s.changes.And(^uint32(which))) & which // what changes from here on is asked for again
+	lists, err := conn.Lists(ctx, which)
 	if err != nil {
 		return err
 	}
+	lists.Announced = announced
 	s.fleet.opt.Listed(def, lists)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.tools = len(lists.Tools)
-	s.lists++
+	if lists.Asked.Has(hub.ListTools) {
+		s.tools = len(lists.Tools)
+	}
+	if which == hub.ListAll {
+		s.lists++
+	}
 	return nil
 }
 

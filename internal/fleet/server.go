@@ -28,13 +28,15 @@ type server struct {
 	after   <-chan struct{} // run does nothing before; nil for at once
 	gone    chan struct{}   // closed when run has returned
 
-	live  atomic.Pointer[pool] // while ready or degraded
-	work  sync.WaitGroup       // what is told the server beside its calls
-	wake  chan struct{}        // a call wants the next attempt now
-	hurry chan struct{}        // an operator does
-	more  chan struct{}        // the calls want one more instance
-	stale chan struct{}        // the tools are to be asked for again
-	asks  chan chan error      // and who asked for that is told how it went
+	live    atomic.Pointer[pool] // while ready or degraded
+	apart   atomic.Bool          // callers that can be asked have connections of their own
+	work    sync.WaitGroup       // what is told the server beside its calls
+	wake    chan struct{}        // a call wants the next attempt now
+	hurry   chan struct{}        // an operator does
+	more    chan struct{}        // the calls want one more instance
+	stale   chan struct{}        // some lists are to be asked for again:
+	asks    chan chan error      // all are, and who asked for that is told how it went
+	changes atomic.Uint32        // these, a hub.ListSet
 
 	mu       sync.Mutex
 	def      hub.Server
@@ -62,7 +64,7 @@ type server struct {
 	waiting  int    // who wait for it to be ready
 	rush     func() // the attempt under way need not queue any more; nil if it does not
 	leases   map[lease]int
-	used     int64 // when the last lease ended, by the fleet's clock
+	used     int64 // when the last lease or subscription ended, by the fleet's clock
 	trying   bool  // an attempt to connect is under way
 	tries    int   // attempts that have ended, well or badly
 	starts   int   // attempts that have begun, those for further instances too
@@ -73,6 +75,15 @@ type server struct {
 	protocol string // of the last connection, as is info
 	info     string
 	lastFail time.Time // of an attempt
+
+	// Callers' own connections and subscriptions; see guest and board.
+	version       int               // of the definition, as far as it says how the server is reached
+	asking        bool              // the server has put a question since that definition is in force
+	legacy        bool              // it was of that era when it was connected last
+	present       *life             // whose guests there may be; nil if there is no life, or it is over
+	guests        map[string]*guest // by the caller's id
+	common        board             // of the shared connections
+	subscriptions int               // on all boards
 }
 
 // want is what is asked of a server.
@@ -91,18 +102,23 @@ func newServer(f *Fleet, def hub.Server) *server {
 		wake:    make(chan struct{}, 1), hurry: make(chan struct{}, 1), more: make(chan struct{}, 1),
 		stale: make(chan struct{}, 1), asks: make(chan chan error),
 		changed: make(chan struct{}), tuned: make(chan struct{}), since: time.Now(), leases: make(map[lease]int),
+		guests: make(map[string]*guest),
 	}
 	s.want = s.byDefault()
 	s.state, s.reason = s.resting()
 	return s
 }
 
-// byDefault is what the configuration, and those who hold leases, ask of the
-// server. The caller holds mu, or is alone with it.
+// held reports whether somebody holds the server, so that it is not ended for
+// want of use: by a lease or a subscription. The caller holds mu.
+func (s *server) held() bool { return len(s.leases) > 0 || s.subscriptions > 0 }
+
+// byDefault is what the configuration, and those who hold the server, ask of
+// it. The caller holds mu, or is alone with it.
 func (s *server) byDefault() want {
 	opt := &s.fleet.opt
 	switch {
-	case len(s.leases) > 0:
+	case s.held():
 		return wantUp
 	case opt.OnDemand:
 		return wantIdle
@@ -154,7 +170,10 @@ func (s *server) need(event string) bool {
 // end ends the life of the server. From now on nobody gets its connections; the
 // calls under way on them have so long to end. The caller holds mu.
 func (s *server) end(event string, patience time.Duration) {
-	s.live.Store(nil)
+	s.close()
+	for _, g := range s.guests {
+		s.withdraw(g)
+	}
 	if s.state != hub.StateStopping {
 		s.patience = patience
 		s.become(hub.StateStopping, event, nil, time.Time{})
@@ -171,9 +190,12 @@ func (s *server) end(event string, patience time.Duration) {
 func (s *server) quit(event string, patience time.Duration) {
 	if s.alive {
 		s.end(event, patience)
-	} else {
-		s.settle(event)
+		return
 	}
+	if s.remains && patience <= 0 {
+		s.kill()
+	}
+	s.settle(event)
 }
 
 // retune has the goroutines of the server look at its definition and leases
@@ -226,7 +248,7 @@ func (s *server) await(ctx context.Context, event string, say func(*hub.Error) *
 				poke(s.wake)
 			}
 		}
-		if err := s.attend(ctx, s.changed, "it was not reached in time."); err != nil {
+		if err := s.attend(ctx, s.changed, notReached); err != nil {
 			return nil, err
 		}
 	}
@@ -329,7 +351,7 @@ func (s *server) status() hub.Status {
 func (s *server) statusNow() hub.Status {
 	st := hub.Status{
 		Key: s.key, State: s.state, Event: s.event, Since: s.since, Reason: s.reason, Retry: s.retry, Tools: s.tools,
-		Leases: s.leased(), Starts: s.starts, Losses: s.losses, Breaker: s.breaker.state(),
+		Leases: s.leased(), Subscriptions: s.subscriptions, Starts: s.starts, Losses: s.losses, Breaker: s.breaker.state(),
 	}
 	if p := s.live.Load(); p != nil {
 		st.Protocol, st.Info, st.Instances = s.protocol, s.info, len(p.members)
@@ -340,6 +362,13 @@ func (s *server) statusNow() hub.Status {
 			st.Calls += i.calls()
 			st.Misses = max(st.Misses, int(i.misses.Load()))
 		}
+	}
+	for _, i := range s.apiece() {
+		if pid := i.conn.Health().PID; pid != 0 {
+			st.PIDs = append(st.PIDs, pid)
+		}
+		st.Calls += i.calls()
+		st.Callers++
 	}
 	if len(st.PIDs) > 0 {
 		st.PID = st.PIDs[0]

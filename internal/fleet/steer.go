@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -107,7 +108,7 @@ func (s *server) start(event string) {
 	s.relieve()
 	switch {
 	case !s.alive:
-		s.settle(event)
+		s.quit(event, 0)
 	case event == byRestart:
 		s.end(event, 0)
 	case s.trying:
@@ -197,9 +198,13 @@ func (s *server) redefine(def hub.Server) {
 	if s.over {
 		return
 	}
+	if !def.Enabled {
+		s.forget()
+	}
 	s.breaker.set(def.Breaker)
 	s.retune()
 	if sameWay(&old, &def) {
+		s.reckon()
 		if s.want == wantIdle { // also while it is being ended for want of use
 			s.want = s.byDefault() // it may be one to run with the hub now
 			if !s.alive {
@@ -208,6 +213,8 @@ func (s *server) redefine(def hub.Server) {
 		}
 		return
 	}
+	s.version++
+	s.asking = false
 	switch {
 	case old.Enabled && s.want == wantDown: // and stays so
 	case old.Enabled && s.want == wantUp && s.alive && !s.fleet.opt.OnDemand: // it runs again
@@ -222,6 +229,7 @@ func (s *server) redefine(def hub.Server) {
 		event = byEnabling
 	}
 	s.quit(event, drain(&old))
+	s.reckon()
 }
 
 // remove ends the server for good.
@@ -229,6 +237,7 @@ func (s *server) remove() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.removed = true
+	s.forget()
 	s.quit(byRemoval, drain(&s.def))
 	s.notify()
 	s.book.add("removed") // so that nobody waits for more of it
@@ -249,7 +258,8 @@ func sameWay(a, b *hub.Server) bool {
 	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
 		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
 		a.Limits == b.Limits && sameSandbox(a.Sandbox, b.Sandbox) && a.DirectNode == b.DirectNode &&
-		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) &&
+		bytes.Equal(declared(a), declared(b)) // which is said once, when the conversation begins
 }
 
 func sameSandbox(a, b *hub.Sandbox) bool {

@@ -70,12 +70,18 @@ func outcomeOf(err error) outcome {
 // attempt fails is one then; and while the server's breaker is open Acquire
 // fails with [message.ServerBroken]. The error is a [*hub.Error] with the reason.
 //
-// A connection that waits for nothing costs no lock.
+// A shared connection that waits for nothing costs no lock.
 //
-// caller is who the connection is for, nil for nobody in particular. It gets one
-// of its own if the server is one whose connections are so; see
-// [hub.Connection].
-func (f *Fleet) Acquire(ctx context.Context, key string, _ *hub.Caller) (*Use, error) {
+// caller is who the connection is for, nil for nobody in particular. One that
+// can be asked gets a connection of its own if the server is of the legacy era
+// and one whose connections are so; see [hub.Connection]. It is made, once for
+// all of the caller's calls that wait, when the server is ready, and declares
+// what the caller declared; what the server asks and logs on it outside of calls
+// goes to the caller. It ends when it was not used for as long as the server may
+// be idle, with Leave, when a server that has too many needs it for another
+// caller, and in the end as the server does. If all of those are in use, the
+// error is [message.CallersTooMany].
+func (f *Fleet) Acquire(ctx context.Context, key string, caller *hub.Caller) (*Use, error) {
 	s, err := f.find(key)
 	if err != nil {
 		return nil, err
@@ -84,12 +90,10 @@ func (f *Fleet) Acquire(ctx context.Context, key string, _ *hub.Caller) (*Use, e
 	if err != nil {
 		return nil, err
 	}
-	at := s.claim()
-	if at == nil {
-		if at, err = s.await(ctx, byCall, s.down); err != nil {
-			s.report(p, undecided)
-			return nil, err
-		}
+	at, err := s.seat(ctx, caller)
+	if err != nil {
+		s.report(p, undecided)
+		return nil, err
 	}
 	return &Use{server: s, at: at, pass: p}, nil
 }

@@ -1,19 +1,27 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// exchange is the way back to the caller of one request.
+// exchange is the way back to a caller: of one request, or of a session as long
+// as it lasts.
 type exchange struct {
-	caller *Caller
-	out    Out
+	gateway *Gateway
+	caller  *Caller
+	out     Out
 }
+
+// aside is the way to the caller of a session outside of its requests.
+type aside struct{ session *Session }
+
+// Notify implements [Out].
+func (a aside) Notify(raw []byte) { a.session.Push(bytes.Clone(raw), "") }
 
 // Notify passes on what the caller wants to hear: progress always, log lines
 // from its level on. A modern caller that names no level wants none
@@ -46,7 +54,12 @@ func (x *exchange) wants(m *wire.Message) bool {
 	return !known || rank >= from
 }
 
-// Ask refuses: no caller is asked yet, and no server was told that it may.
-func (x *exchange) Ask(_ context.Context, q hub.Question) {
-	q.Answer(nil, hub.E(message.NotAskable, nil))
+// Ask puts a question to the caller of a session. In the modern era, which has no
+// requests to callers, nobody can be asked.
+func (x *exchange) Ask(ctx context.Context, q hub.Question) {
+	if x.caller.Session == nil {
+		q.Answer(nil, unanswerable())
+		return
+	}
+	x.gateway.ask(ctx, x.caller.Session, x.out, q)
 }

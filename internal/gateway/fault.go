@@ -77,10 +77,12 @@ func codeOf(era protocol.Era, code message.Code) int {
 		message.HostRefused, message.OriginRefused, message.UpgradeRequired,
 		message.TokenRequired, message.TokenRefused, message.TokenThrottled:
 		return protocol.CodeInvalidRequest
-	case message.MethodUnknown:
+	case message.MethodUnknown, message.NotOffered:
 		return protocol.CodeMethodUnknown
-	case message.ToolUnknown, message.ParamsInvalid, message.CursorUnknown, message.MetaMissing:
+	case message.ToolUnknown, message.PromptUnknown, message.GroupUnknown, message.ParamsInvalid, message.CursorUnknown, message.MetaMissing:
 		return protocol.CodeInvalidParams
+	case message.ResourceUnknown, message.ResultGone:
+		return protocol.TranslateCode(protocol.CodeNoResource, protocol.Legacy, era)
 	case message.HeaderMismatch:
 		return protocol.CodeHeaderMismatch
 	case message.VersionUnsupported:
@@ -94,7 +96,7 @@ func codeOf(era protocol.Era, code message.Code) int {
 	switch code {
 	case message.Timeout:
 		return protocol.CodeRequestTimeout
-	case message.SessionUnknown, message.SessionMissing, message.StreamUnknown, message.NotInitialized:
+	case message.SessionUnknown, message.SessionMissing, message.StreamUnknown, message.EventUnknown, message.NotInitialized:
 		return protocol.CodeInvalidRequest
 	}
 	return protocol.CodeUnavailable

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/bus"
@@ -23,8 +24,9 @@ import (
 
 // Limits of the sessions, where Options leave them open.
 const (
-	DefaultMaxSessions = 10_000
-	DefaultIdle        = 30 * time.Minute
+	DefaultMaxSessions   = 10_000
+	DefaultIdle          = 30 * time.Minute
+	DefaultQuestionLimit = 10 * time.Minute
 )
 
 // Options describe a gateway.
@@ -36,16 +38,25 @@ type Options struct {
 	ServerInfo  []byte // JSON object: name and version of the hub
 	MaxSessions int
 	Idle        time.Duration // a session ends after so long without a request or open stream
+
+	// QuestionLimit is how long a caller may take to answer a server's question;
+	// 0 for DefaultQuestionLimit.
+	QuestionLimit time.Duration
 }
 
 // Gateway is the hub as an MCP server. Safe for concurrent use.
 type Gateway struct {
 	opt Options
 
-	mu       sync.Mutex
-	sessions map[string]*Session
-	changed  chan struct{} // closed and replaced when the list of tools has changed
-	closed   chan struct{} // closed when the hub stops
+	elicitations elicitations
+	history      history
+	levels       levels
+	stray        atomic.Uint64 // answers of callers that fitted no question
+
+	mu        sync.Mutex
+	sessions  map[string]*Session
+	listeners map[string]*listener // by the id that servers know them by
+	closed    chan struct{}        // closed when the hub stops
 }
 
 // New returns a gateway; Run keeps it.
@@ -56,9 +67,12 @@ func New(opt Options) *Gateway {
 	if opt.Idle <= 0 {
 		opt.Idle = DefaultIdle
 	}
+	if opt.QuestionLimit <= 0 {
+		opt.QuestionLimit = DefaultQuestionLimit
+	}
 	return &Gateway{
-		opt: opt, sessions: make(map[string]*Session),
-		changed: make(chan struct{}), closed: make(chan struct{}),
+		opt: opt, sessions: make(map[string]*Session), listeners: make(map[string]*listener),
+		closed: make(chan struct{}),
 	}
 }
 
@@ -76,27 +90,31 @@ func (g *Gateway) Run(ctx context.Context) error {
 			return nil
 		case now := <-sweep.C:
 			g.expire(now)
+			g.history.sweep(now)
 		case e := <-events.C():
-			// An event lost to a full queue may have been one of the tools'.
-			if _, tools := e.(hub.ToolsChanged); tools || events.Dropped() > 0 {
-				g.announce()
+			which := changedBy(e)
+			if events.Dropped() > 0 {
+				which = hub.ListAll // an event lost to a full queue may have been of any
+			}
+			if which != 0 {
+				g.announce(which)
+				g.announceListeners(which)
 			}
 		}
 	}
 }
 
-// announce wakes every stream that tells a caller about the tools.
-func (g *Gateway) announce() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	close(g.changed)
-	g.changed = make(chan struct{})
-}
-
-func (g *Gateway) news() <-chan struct{} {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.changed
+// changedBy is which lists an event says are other ones than before.
+func changedBy(e hub.Event) hub.ListSet {
+	switch e.(type) {
+	case hub.ToolsChanged:
+		return hub.ListTools
+	case hub.ResourcesChanged:
+		return hub.ListResources | hub.ListTemplates
+	case hub.PromptsChanged:
+		return hub.ListPrompts
+	}
+	return 0
 }
 
 // Caller is who sent a request, and in which conversation.
@@ -120,8 +138,12 @@ type Answer struct {
 	Own   bool // nobody else refers to Raw: once sent, its buffer may be used again
 }
 
-// Out is the way of notifications to the caller of one request; it is done in
-// order, and ended by the door.
+// Out is the way of notifications and questions to the caller of one request; it
+// is done in order, and ended by the door. Safe for concurrent use.
+//
+// One that also has a method Stream() error is asked by it, before a question,
+// whether anything but the response reaches the caller: if not, the error is an
+// [errors.ErrUnsupported].
 type Out interface {
 	Notify(raw []byte)
 }
@@ -157,43 +179,40 @@ func (g *Gateway) request(ctx context.Context, c *Caller, m *wire.Message, out O
 	case protocol.StageCall:
 		return g.call(ctx, c, m, out)
 	case protocol.StageCatalog:
-		return g.list(c, m)
+		return g.list(c, m, name)
 	}
 	switch name {
 	case protocol.MethodPing:
 		return result(m, []byte("{}")), nil
 	case protocol.MethodDiscover:
-		return result(m, g.discovered()), nil
+		return g.discover(c, m)
 	case protocol.MethodSetLevel:
 		return g.setLevel(c, m)
+	case protocol.MethodShutdown:
+		c.Session.Shutdown()
+		return result(m, []byte("{}")), nil
+	case protocol.MethodSubscribe:
+		return g.subscribe(ctx, c, m)
+	case protocol.MethodUnsubscribe:
+		return g.unsubscribe(ctx, c, m)
 	}
 	// initialize and subscriptions/listen are conversations of their own: the
 	// door starts them by Initialize and Listen, never within another one.
 	return Answer{}, unknownMethod(name)
 }
 
-func (g *Gateway) list(c *Caller, m *wire.Message) (Answer, error) {
-	cursor := ""
-	if at := m.Member("cursor"); at.Exists() && m.Raw[at.Start] != 'n' {
-		var ok bool
-		if cursor, ok = wire.String(m.Raw, at); !ok {
-			return Answer{}, invalid(`"cursor" has to be a string`)
-		}
-	}
-	page, err := g.opt.Catalog.List(c.Era, cursor)
-	if err != nil {
-		return Answer{}, err
-	}
-	return result(m, page), nil
-}
-
 func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
 	req := &call.Request{
-		Principal: c.Principal, Message: canonical(m), Level: c.Level, Mirrored: c.Mirrored,
-		Exchange: &exchange{caller: c, out: out},
+		Principal: c.Principal, Viewer: c.Viewer, Message: canonical(m), Level: c.Level, Mirrored: c.Mirrored,
+		Exchange: &exchange{gateway: g, caller: c, out: out},
 	}
-	if c.Session != nil {
-		req.Session, req.Level = c.Session.id, c.Session.Level()
+	if s := c.Session; s != nil {
+		req.Session, req.Level, req.Caller = s.id, s.Level(), g.hubCaller(s)
+		defer func() {
+			if s.gone.Load() {
+				g.opt.Call.Leave(s.id) // the call may have begun just after the session had left
+			}
+		}()
 	}
 	res, err := g.opt.Call.Do(ctx, req)
 	if err != nil {
@@ -205,28 +224,41 @@ func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out)
 // translate turns a server's answer into one for the caller.
 func (g *Gateway) translate(c *Caller, m *wire.Message, res *call.Result) (Answer, error) {
 	reply := &res.Message
-	edits := make([]wire.Edit, 0, 4)
-	edits = append(edits, wire.Replace(reply.ID, m.ID.Of(m.Raw)))
+	edits := make([]wire.Edit, 0, 4+len(res.Edits))
+	edits = append(append(edits, wire.Replace(reply.ID, m.ID.Of(m.Raw))), res.Edits...)
 	if reply.Kind == wire.Failure {
-		return relayedFault(reply, edits, res.Era, c.Era), nil
+		answer := relayedFault(reply, edits, res.Era, c.Era)
+		if answer.Code == protocol.CodeElicitation && c.Session != nil {
+			g.required(c.Session, res.Server, reply)
+		}
+		return answer, nil
 	}
 	if c.Era == protocol.Legacy && protocol.KindOf(reply, res.Era) != protocol.ResultComplete {
 		return Answer{}, unanswerable()
 	}
 	return Answer{
 		Raw: reply.Raw, Own: true,
-		Edits: protocol.ResultEdits(edits, reply, res.Era, c.Era, g.opt.ServerInfo),
+		Edits: protocol.ResultEdits(edits, reply, m.MethodName(), res.Era, c.Era, g.opt.ServerInfo),
 	}, nil
 }
 
 // Notification takes a notification of a caller. Unknown ones are ignored, as
-// JSON-RPC has it.
+// JSON-RPC has it, and so are all of the modern era: over HTTP its callers have
+// nothing to tell.
 func (g *Gateway) Notification(c *Caller, m *wire.Message) {
-	if m.MethodName() != protocol.NotificationCancelled || c.Session == nil {
+	s := c.Session
+	if s == nil {
 		return
 	}
-	if id := m.Member("requestId"); id.Exists() {
-		g.opt.Call.Calls().Cancel(call.Key{Session: c.Session.id, ID: RequestKey(id.Of(m.Raw))})
+	switch name := m.MethodName(); name {
+	case protocol.NotificationCancelled:
+		if id := m.Member("requestId"); id.Exists() {
+			g.opt.Call.Calls().Cancel(call.Key{Session: s.id, ID: RequestKey(id.Of(m.Raw))})
+		}
+	case protocol.NotificationProgress:
+		g.progressed(s, m)
+	case protocol.NotificationRoots:
+		g.opt.Call.Tell(s.id, name, m.Raw)
 	}
 }
 

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -35,6 +36,7 @@ type request struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name string `json:"name"`
+		URI  string `json:"uri"`
 		Meta struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
 			Level         string          `json:"io.modelcontextprotocol/logLevel"`
@@ -47,6 +49,11 @@ type request struct {
 type scripted struct {
 	modern bool
 	call   func(r request, send func(format string, args ...any)) string
+	more   string                      // capabilities besides those of every scripted server
+	other  func(r request) string      // answers other methods; "" for an empty result
+	send   func(string, ...any)        // writes a message, once the server runs
+	over   chan struct{}               // closed when the server has ended, unless it is nil
+	told   func(raw string, m request) // gets what is no request
 }
 
 func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
@@ -57,10 +64,20 @@ func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.Writ
 		defer mu.Unlock()
 		_, _ = fmt.Fprintf(w, format+"\n", args...)
 	}
+	s.send = send
+	if s.over != nil {
+		defer close(s.over)
+	}
 	in := bufio.NewScanner(r)
 	for in.Scan() {
 		var q request
-		if json.Unmarshal(in.Bytes(), &q) != nil || q.ID == nil {
+		if json.Unmarshal(in.Bytes(), &q) != nil {
+			continue
+		}
+		if q.ID == nil || q.Method == "" {
+			if s.told != nil {
+				s.told(in.Text(), q)
+			}
 			continue
 		}
 		reply := func(members string) { send(`{"jsonrpc":"2.0","id":%s,%s}`, q.ID, members) }
@@ -70,15 +87,19 @@ func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.Writ
 				reply(`"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}`)
 				continue
 			}
-			reply(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}},"serverInfo":{"name":"s","version":"1"}}`)
+			reply(`"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"logging":{}` + s.more + `},"serverInfo":{"name":"s","version":"1"}}`)
 		case "server/discover":
-			reply(`"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+			reply(`"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}` + s.more + `}}`)
 		case "tools/list":
 			reply(`"result":{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`)
 		case "tools/call":
-			go reply(s.call(q, send))
+			go func() { reply(s.call(q, send)) }()
 		default:
-			reply(`"result":{}`)
+			answer := ""
+			if s.other != nil {
+				answer = s.other(q)
+			}
+			reply(cmp.Or(answer, `"result":{}`))
 		}
 	}
 	return nil
@@ -103,15 +124,18 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 	def := hub.Server{Key: "s", Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Timeout: time.Hour}
 	cat.SetServers([]hub.Server{def})
 	listed := make(chan struct{})
+	var g *gateway.Gateway
 	f := fleet.New(fleet.Options{
-		Servers: []hub.Server{def}, Dial: upstream.Dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
+		Updated:  func(server string, callers []string, raw []byte) { g.Updated(server, callers, raw) },
+		Elicited: func(server, id string, raw []byte) { g.Elicited(server, id, raw) },
+		Servers:  []hub.Server{def}, Dial: upstream.Dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
 		Listed: func(server hub.Server, lists hub.Lists) {
 			cat.Listed(server, lists)
 			close(listed)
 		},
 	})
 	opt.Call, opt.Catalog, opt.Bus, opt.Log, opt.ServerInfo = call.New(call.Options{Catalog: cat, Fleet: f, Bus: events, Log: log}), cat, events, log, []byte(`{"name":"hub"}`)
-	g := gateway.New(opt)
+	g = gateway.New(opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
@@ -132,6 +156,14 @@ func (e *ear) Notify(raw []byte) {
 	e.heard = append(e.heard, string(raw))
 }
 
+// Event makes it a [gateway.Feed]: the first event has no message.
+func (e *ear) Event(_ string, raw []byte) error {
+	if raw != nil {
+		e.Notify(raw)
+	}
+	return nil
+}
+
 func msg(t *testing.T, format string, args ...any) *wire.Message {
 	t.Helper()
 	m, err := wire.Scan(fmt.Appendf(nil, format, args...), wire.Limits{})
@@ -145,7 +177,7 @@ func text(a gateway.Answer) string { return string(wire.Splice(a.Raw, a.Edits...
 
 func (h *hall) open(t *testing.T) *gateway.Session {
 	t.Helper()
-	s, a := h.Initialize(hub.Local(hub.DoorMCP), msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+	s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
 	if s == nil {
 		t.Fatal(text(a))
 	}
@@ -157,7 +189,7 @@ const callT = `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":
 func TestInitialize(t *testing.T) {
 	h := start(t, &scripted{}, gateway.Options{})
 	defer h.stop()
-	s, a := h.Initialize(hub.Local(hub.DoorMCP), msg(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2024-11-05"}}`))
+	s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2024-11-05"}}`))
 	want := `{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2024-11-05","capabilities":{"logging":{},"tools":{"listChanged":true}},"serverInfo":{"name":"hub"}}}`
 	if text(a) != want || s.Revision() != protocol.Rev20241105 {
 		t.Errorf("got %s", text(a))
@@ -166,7 +198,7 @@ func TestInitialize(t *testing.T) {
 		t.Error("the session is not known")
 	}
 	for _, params := range []string{``, `,"params":{}`, `,"params":{"protocolVersion":1}`, `,"params":[]`} {
-		if s, a := h.Initialize(hub.Local(hub.DoorMCP), msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize"%s}`, params)); s != nil || a.Code != protocol.CodeInvalidParams {
+		if s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize"%s}`, params)); s != nil || a.Code != protocol.CodeInvalidParams {
 			t.Errorf("params %s: %s", params, text(a))
 		}
 	}
@@ -183,7 +215,7 @@ func TestTooManySessions(t *testing.T) {
 	}
 	defer third.Enter()()
 	defer leave()
-	if s, a := h.Initialize(hub.Local(hub.DoorMCP), msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)); s != nil || !strings.Contains(text(a), "too_many_sessions") {
+	if s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)); s != nil || !strings.Contains(text(a), "too_many_sessions") {
 		t.Errorf("one more session: %s", text(a))
 	}
 	h.End(first)
@@ -234,7 +266,7 @@ func TestEnd(t *testing.T) {
 		}
 		streamed := make(chan struct{})
 		go func() {
-			h.Stream(t.Context(), mine, &ear{})
+			h.Stream(t.Context(), mine, "", &ear{})
 			close(streamed)
 		}()
 		synctest.Wait()
@@ -247,7 +279,7 @@ func TestEnd(t *testing.T) {
 		if a := <-answers; a != `{"jsonrpc":"2.0","id":"x","result":{"content":[]}}` {
 			t.Errorf("the call of the other session: %s", a)
 		}
-		h.Stream(t.Context(), mine, &ear{}) // returns at once
+		h.Stream(t.Context(), mine, "", &ear{}) // returns at once
 	})
 }
 
@@ -440,17 +472,17 @@ func TestUnknown(t *testing.T) {
 func TestStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := start(t, &scripted{}, gateway.Options{})
-		s := h.open(t)
 		synctest.Wait() // what came with the start has been told
+		s := h.open(t)
 		lost, hears, listens := &ear{}, &ear{}, &ear{}
 		first, second := make(chan struct{}), make(chan struct{})
 		go func() {
-			h.Stream(t.Context(), s, lost)
+			h.Stream(t.Context(), s, "", lost)
 			close(first)
 		}()
 		synctest.Wait()
 		go func() {
-			h.Stream(t.Context(), s, hears)
+			h.Stream(t.Context(), s, "", hears)
 			close(second)
 		}()
 		<-first

@@ -1,9 +1,12 @@
 package gateway
 
 import (
-	"context"
+	"bytes"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,13 +23,23 @@ type Session struct {
 	revision  protocol.Revision
 	principal hub.Principal
 
-	level atomic.Pointer[string]
-	used  atomic.Int64 // Unix nanoseconds of the last request
-	busy  atomic.Int32 // requests and streams under way
+	capabilities []byte      // JSON object, as the caller declared them; nil for none
+	viewer       hub.Viewer  // through which the caller looks
+	told         hub.ListSet // of whose changes it was promised to be told
+	ties
+
+	level   atomic.Pointer[string]
+	used    atomic.Int64 // Unix nanoseconds of the last request
+	busy    atomic.Int32 // requests and streams under way
+	closing atomic.Bool
+
+	queue queue    // of what belongs to no request
+	log   eventLog // of the gateway's history
 
 	mu     sync.Mutex
 	ended  bool
-	stream context.CancelFunc // of the stream that is open, nil if there is none
+	reader *reader // of the queue; nil if there is none
+	left   int     // requests under way whose clients have gone
 }
 
 // ID is the session's id, which is also what proves that a request belongs to
@@ -47,32 +60,53 @@ func (s *Session) Level() string {
 	return ""
 }
 
+// Group is the name of the group to whose address the session belongs, "" for
+// none.
+func (s *Session) Group() string { return s.viewer.Group }
+
 // Caller returns the session as the sender of a request.
 func (s *Session) Caller() *Caller {
-	return &Caller{Principal: s.principal, Era: protocol.Legacy, Session: s}
+	return &Caller{Principal: s.principal, Viewer: s.viewer, Era: protocol.Legacy, Session: s}
 }
+
+// Shutdown has the session end once the request under way that asks for it is
+// answered: whoever sends the answer looks at Closing behind it.
+func (s *Session) Shutdown() { s.closing.Store(true) }
+
+// Closing reports whether the session is to be ended, see Shutdown.
+func (s *Session) Closing() bool { return s.closing.Load() }
 
 // Enter keeps the session from being idle until the returned function is
 // called.
 func (s *Session) Enter() func() {
 	s.busy.Add(1)
-	return func() {
-		s.used.Store(time.Now().UnixNano())
-		s.busy.Add(-1)
-	}
+	return s.leave
 }
 
-// Initialize opens a session for an initialize request and answers it. The
-// session is nil if the answer is an error.
-func (g *Gateway) Initialize(p hub.Principal, m *wire.Message) (*Session, Answer) {
-	s, answer, err := g.initialize(p, m)
+func (s *Session) leave() {
+	s.used.Store(time.Now().UnixNano())
+	s.busy.Add(-1)
+}
+
+// Limits of what a client says about itself when it opens a session, which is
+// kept as long as that.
+const (
+	maxCapabilities = 64 << 10
+	maxClient       = 256
+)
+
+// Initialize opens a session for an initialize request and answers it. group is
+// the name of the group at whose address it was made, "" for none. The session
+// is nil if the answer is an error.
+func (g *Gateway) Initialize(p hub.Principal, group string, m *wire.Message) (*Session, Answer) {
+	s, answer, err := g.initialize(p, group, m)
 	if err != nil {
 		return nil, Fault(protocol.Legacy, m.ID.Of(m.Raw), hub.AsError(err))
 	}
 	return s, answer
 }
 
-func (g *Gateway) initialize(p hub.Principal, m *wire.Message) (*Session, Answer, error) {
+func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*Session, Answer, error) {
 	if err := checkParams(m); err != nil {
 		return nil, Answer{}, err
 	}
@@ -81,13 +115,57 @@ func (g *Gateway) initialize(p hub.Principal, m *wire.Message) (*Session, Answer
 		return nil, Answer{}, invalid(`"protocolVersion" has to be a string`)
 	}
 	s := &Session{id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: p}
+	s.viewer.Group = group
+	if err := s.introduce(m); err != nil {
+		return nil, Answer{}, err
+	}
+	view, err := g.opt.Catalog.View(s.viewer)
+	if err != nil {
+		return nil, Answer{}, err
+	}
+	s.told = promised(view)
 	s.used.Store(time.Now().UnixNano())
 	if !g.admit(s) {
 		return nil, Answer{}, hub.E(message.TooManySessions, nil, "limit", strconv.Itoa(g.opt.MaxSessions))
 	}
-	body := []byte(`{"protocolVersion":"` + string(s.revision) + `","capabilities":` + capabilities + `,"serverInfo":`)
-	body = append(body, g.opt.ServerInfo...)
+	body := appendOffer([]byte(`{"protocolVersion":"`+string(s.revision)+`",`), view)
+	body = append(append(body, `,"serverInfo":`...), g.opt.ServerInfo...)
 	return s, result(m, append(body, '}')), nil
+}
+
+// introduce takes what the client says about itself. Both members are required,
+// but the first clients left them out.
+func (s *Session) introduce(m *wire.Message) error {
+	for _, name := range [...]string{"capabilities", "clientInfo"} {
+		if at := m.Member(name); at.Exists() && m.Raw[at.Start] != '{' {
+			return invalid(`"` + name + `" has to be an object`)
+		}
+	}
+	declared := m.Member("capabilities")
+	if declared.Len() > maxCapabilities {
+		return invalid(`"capabilities" has more than ` + strconv.Itoa(maxCapabilities>>10) + " KiB")
+	}
+	if declared.Exists() {
+		s.capabilities = bytes.Clone(declared.Of(m.Raw))
+	}
+	s.viewer.Client = ClientName(m.Raw, m.Member("clientInfo"))
+	return nil
+}
+
+// ClientName is the name in a client's description of itself, "" if it has none
+// that could be one.
+func ClientName(raw []byte, clientInfo wire.Span) string {
+	name, _ := wire.String(raw, wire.Lookup(raw, clientInfo, "name"))
+	if len(name) > maxClient {
+		return ""
+	}
+	return strings.Clone(name) // not to keep the whole message
+}
+
+// Known is an error if there is no group with the name; "" stands for none.
+func (g *Gateway) Known(group string) *hub.Error {
+	_, err := g.opt.Catalog.View(hub.Viewer{Group: group})
+	return hub.AsError(err)
 }
 
 // admit enters a session. When there are too many, the one that has been idle
@@ -113,17 +191,6 @@ func (g *Gateway) admit(s *Session) bool {
 	return !full
 }
 
-// capabilities are what the hub offers to its callers.
-const capabilities = `{"logging":{},"tools":{"listChanged":true}}`
-
-// discovered is the result of server/discover.
-func (g *Gateway) discovered() []byte {
-	b := protocol.AppendRevisions([]byte(`{"resultType":"complete","supportedVersions":`))
-	b = append(b, `,"capabilities":`+capabilities+`,"ttlMs":0,"cacheScope":"private","_meta":{"`+protocol.MetaServerInfo+`":`...)
-	b = append(b, g.opt.ServerInfo...)
-	return append(b, "}}"...)
-}
-
 // Session returns the session with the id, if there is one that has not ended.
 func (g *Gateway) Session(id string) (*Session, bool) {
 	g.mu.Lock()
@@ -139,40 +206,49 @@ func (g *Gateway) Sessions() int {
 	return len(g.sessions)
 }
 
-// End ends a session: its calls are cancelled, its stream ends.
+// all are the sessions there are.
+func (g *Gateway) all() []*Session {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Values(g.sessions))
+}
+
+// End ends a session: its calls are cancelled, its streams end, and nothing is
+// kept of it. It may be called again.
 func (g *Gateway) End(s *Session) {
 	g.mu.Lock()
-	_, there := g.sessions[s.id]
 	delete(g.sessions, s.id)
 	g.mu.Unlock()
-	if !there {
+	s.mu.Lock()
+	if s.ended {
+		s.mu.Unlock()
 		return
 	}
-	s.mu.Lock()
 	s.ended = true
-	if s.stream != nil {
-		s.stream()
+	if s.reader != nil {
+		s.reader.end()
 	}
 	s.mu.Unlock()
 	g.opt.Call.Calls().CancelSession(s.id)
-	if s.Level() != "" {
-		g.relevel()
-	}
+	g.forget(s)
+	g.history.drop(&s.log)
+	g.relevel(s, "")
 }
 
 // expire ends the sessions that have been idle for too long.
 func (g *Gateway) expire(now time.Time) {
-	var idle []*Session
-	g.mu.Lock()
-	for _, s := range g.sessions {
+	for _, s := range g.all() {
 		if s.busy.Load() == 0 && now.UnixNano()-s.used.Load() > int64(g.opt.Idle) {
-			idle = append(idle, s)
+			g.End(s)
 		}
 	}
-	g.mu.Unlock()
-	for _, s := range idle {
-		g.End(s)
-	}
+}
+
+// levels is what log levels the sessions want.
+type levels struct {
+	mu    sync.Mutex
+	level string         // that servers were asked for last; "" for none yet
+	wants map[string]int // how many sessions want the level
 }
 
 // defaultLevel is what servers are asked for when nobody asks for anything any
@@ -184,25 +260,39 @@ func (g *Gateway) setLevel(c *Caller, m *wire.Message) (Answer, error) {
 	if _, known := protocol.Level(level); !ok || !known {
 		return Answer{}, invalid(`"level" has to be one of debug, info, notice, warning, error, critical, alert, emergency`)
 	}
-	c.Session.level.Store(&level)
-	g.relevel()
+	g.relevel(c.Session, level)
 	return result(m, []byte("{}")), nil
 }
 
-// relevel has the servers log from the most verbose level on that any session
-// wants; each caller gets its own share of it.
-func (g *Gateway) relevel() {
-	lowest, name := -1, ""
-	g.mu.Lock()
-	for _, s := range g.sessions {
-		level := s.Level()
-		if rank, ok := protocol.Level(level); ok && (lowest < 0 || rank < lowest) {
-			lowest, name = rank, level
+// relevel enters the level that a session wants, "" for none any more, and has
+// the servers log from the most verbose level on that any session wants; each
+// caller gets its own share of it.
+func (g *Gateway) relevel(s *Session, level string) {
+	l := &g.levels
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := s.Level()
+	if before == level || level != "" && s.gone.Load() {
+		return
+	}
+	if l.wants == nil {
+		l.wants = make(map[string]int)
+	}
+	if l.wants[before]--; l.wants[before] <= 0 {
+		delete(l.wants, before)
+	}
+	s.level.Store(&level)
+	if level != "" {
+		l.wants[level]++
+	}
+	lowest, name := -1, defaultLevel
+	for wanted := range l.wants {
+		if rank, _ := protocol.Level(wanted); lowest < 0 || rank < lowest {
+			lowest, name = rank, wanted
 		}
 	}
-	g.mu.Unlock()
-	if name == "" {
-		name = defaultLevel
+	if name != l.level {
+		l.level = name
+		g.opt.Call.SetLevel(name)
 	}
-	g.opt.Call.SetLevel(name)
 }

@@ -34,6 +34,7 @@ func (s ListSet) String() string {
 // order. Nobody changes them.
 type Lists struct {
 	Asked     ListSet // those that were asked for; what is not among them is nil and stays as it was
+	Announced ListSet // those of which the server had said that they have changed
 	Tools     [][]byte
 	Resources [][]byte
 	Templates [][]byte

@@ -224,7 +224,8 @@ type Status struct {
 	Retry     time.Time // reconnecting, crashed: when it is tried next; zero if it is not
 	PID       int       // of the first of its processes, 0 if there is none
 	PIDs      []int     // of the leaders of all its processes
-	Instances int       // connections that are up
+	Instances int       // shared connections that are up
+	Callers   int       // connections of callers' own that are up
 	Calls     int       // under way on it
 	Leases    []Lease   // that keep it running
 	Starts    int       // attempts to connect so far
@@ -236,6 +237,8 @@ type Status struct {
 	Tools     int    // that it has, before any rule
 	Protocol  string // the revision agreed upon; "" if it is not connected
 	Info      string // what it calls itself, name and version; "" if it did not say
+
+	Subscriptions int // of callers to its resources, which keep it running too
 }
 
 // Lease keeps a server from being ended for want of use.

@@ -7,13 +7,20 @@ const (
 	GroupUnknown    Code = "group_unknown"
 	GroupExists     Code = "group_exists"
 	GroupInvalid    Code = "group_invalid"
+	ToolLike        Code = "tool_unknown_like"
 	NotOffered      Code = "not_offered"
 	QuestionUnasked Code = "question_not_declared"
 	QuestionTooMany Code = "too_many_questions"
 	QuestionExpired Code = "question_not_answered"
 	CallersTooMany  Code = "too_many_own_connections"
-	LinkRefused     Code = "link_refused"
-	ResultGone      Code = "result_gone"
+
+	SubscriptionsTooMany Code = "too_many_subscriptions"
+
+	EventUnknown Code = "event_unknown"
+
+	LinkRefused Code = "link_refused"
+	ResultGone  Code = "result_gone"
+	ResultKept  Code = "result_kept"
 )
 
 var viewTexts = texts{
@@ -37,6 +44,10 @@ var viewTexts = texts{
 		Text{"The group {group} cannot be: {detail}.", "Mend that and try again."},
 		Text{"分组 {group} 无效：{detail}。", "请改正后重试。"},
 	},
+	ToolLike: {
+		Text{`There is no tool named "{tool}".`, "These are like it: {names}."},
+		Text{"没有名为“{tool}”的工具。", "相近的有：{names}。"},
+	},
 	NotOffered: {
 		Text{`The server "{server}" does not offer {method}.`, "See what it offers: toolcrib server show {server}"},
 		Text{"服务器“{server}”不提供 {method}。", "查看其提供的功能：toolcrib server show {server}"},
@@ -57,9 +68,21 @@ var viewTexts = texts{
 		Text{`{limit} callers have connections of their own to the server "{server}" already, and all of them are in use.`, "Try again later, or raise \"maxCallers\" in the server's entry."},
 		Text{"已有 {limit} 个调用方独占连接到服务器“{server}”，且都在使用。", "请稍后再试，或提高该服务器配置中的 maxCallers。"},
 	},
+	SubscriptionsTooMany: {
+		Text{`This caller has subscribed to {limit} resources of the server "{server}" already.`, "Unsubscribe from what is not needed any more."},
+		Text{"该调用方已订阅服务器“{server}”的 {limit} 个资源。", "请取消不再需要的订阅。"},
+	},
+	EventUnknown: {
+		Text{"There is no stream to resume behind the event {event}.", "Open the stream without Last-Event-ID, and send what was not answered again if that is safe."},
+		Text{"没有可从事件 {event} 之后继续的流。", "请不带 Last-Event-ID 重新打开流；未得到应答的请求，在安全的前提下可以重发。"},
+	},
 	LinkRefused: {
 		Text{"What the link {uri} leads to was not fetched: {detail}.", ""},
 		Text{"没有获取链接 {uri} 的内容：{detail}。", ""},
+	},
+	ResultKept: {
+		Text{"The result has {size} bytes, which is more than this server's results may have at once.", "Read its {pages} pages with resources/read, from {first} to {last}. They are kept for 10 minutes."},
+		Text{"结果有 {size} 字节，超过该服务器单次结果的上限。", "请用 resources/read 读取其 {pages} 页，从 {first} 到 {last}。保留 10 分钟。"},
 	},
 	ResultGone: {
 		Text{"The result {uri} is not kept any more.", "Call the tool again."},

@@ -14,6 +14,7 @@ const (
 	CodeUnavailable    = -32000
 	CodeRequestTimeout = -32001
 	CodeNoResource     = -32002
+	CodeElicitation    = -32042 // a person has to go to a URL first (2025-11-25)
 
 	// Modern era (2026-07-28, "Error Codes").
 	CodeHeaderMismatch    = -32020

@@ -25,9 +25,15 @@ type Owned struct {
 func OwnedMembers() []Owned {
 	return []Owned{
 		{"id", "requests, responses", "each leg numbers its own requests"},
-		{"params.name", "tools/call", "callers know a tool by its exposed name"},
+		{"params.name", "tools/call, prompts/get", "callers know a tool or a prompt by its exposed name"},
+		{"params.ref.name, params.ref.uri", "completion/complete", "callers know a prompt or a template as the hub exposes it"},
+		{"params.uri", "resources/read, resources/subscribe, resources/unsubscribe", "callers know a resource by its exposed URI"},
 		{"result.tools[].name", "tools/list", "callers know a tool by its exposed name"},
+		{"result.prompts[].name", "prompts/list", "callers know a prompt by its exposed name"},
+		{"result.resources[].uri, result.resourceTemplates[].uriTemplate", "resources/list, resources/templates/list", "callers know a resource by its exposed URI"},
+		{"params.uri", NotificationUpdated, "callers know a resource by its exposed URI"},
 		{"result.nextCursor, params.cursor", "lists", "pages are the hub's own"},
+		{"params.requestId", NotificationCancelled, "each leg numbers its own requests"},
 		{"params._meta.progressToken", "requests", "each leg has its own tokens"},
 		{"params.progressToken", NotificationProgress, "each leg has its own tokens"},
 		{"params._meta[" + MetaVersion + "]", "modern requests", "each leg has its own revision"},

@@ -108,3 +108,13 @@ func NameMember(method string) string {
 	}
 	return ""
 }
+
+// Cacheable reports whether complete results of the method say in the modern
+// era how long they hold (2026-07-28, "Caching").
+func Cacheable(method string) bool {
+	switch method {
+	case MethodDiscover, MethodToolsList, MethodResourcesList, MethodTemplatesList, MethodPromptsList, MethodResourcesRead:
+		return true
+	}
+	return false
+}

@@ -129,23 +129,32 @@ func KindOf(m *wire.Message, era Era) ResultKind {
 }
 
 // ResultEdits appends to edits those that turn the successful response of a
-// server of the era from into one for a caller of the era to. serverInfo is
-// the hub's own, as a JSON object. The result must be an object.
-func ResultEdits(edits []wire.Edit, m *wire.Message, from, to Era, serverInfo []byte) []wire.Edit {
+// server of the era from, to a request of the method, into one for a caller of
+// the era to. serverInfo is the hub's own, as a JSON object. The result must be
+// an object.
+//
+// A legacy server does not say how long its answer holds and for whom, so that
+// a modern caller is told not to keep it (2026-07-28, "Caching").
+func ResultEdits(edits []wire.Edit, m *wire.Message, method string, from, to Era, serverInfo []byte) []wire.Edit {
 	raw := m.Raw
+	owned := func(key wire.Span) bool {
+		return wire.KeyIs(raw, key, "resultType") ||
+			Cacheable(method) && (wire.KeyIs(raw, key, "ttlMs") || wire.KeyIs(raw, key, "cacheScope"))
+	}
 	switch {
 	case from == Legacy && to == Legacy:
 		return edits
 	case from == Legacy:
-		if kind := m.Member("resultType"); kind.Exists() {
-			return append(edits, wire.Replace(kind, []byte(`"complete"`)))
+		own := `"resultType":"complete"`
+		if Cacheable(method) {
+			own += `,"ttlMs":0,"cacheScope":"private"`
 		}
-		return append(edits, wire.Insert(raw, m.Result, []byte(`"resultType":"complete"`)))
+		return wire.EditObject(edits, raw, m.Result, owned, []byte(own))
 	}
 
 	meta := m.Member("_meta")
 	info := wire.Span{}
-	if meta.Exists() {
+	if meta.Exists() && raw[meta.Start] == '{' {
 		info = wire.Lookup(raw, meta, MetaServerInfo)
 	}
 	if to == Modern {
@@ -154,15 +163,24 @@ func ResultEdits(edits []wire.Edit, m *wire.Message, from, to Era, serverInfo []
 		}
 		return edits
 	}
-	// A member that only the modern era has is taken out together with the
-	// comma beside it; doing both in one object as two edits could touch.
 	if info.Exists() {
 		if e, ok := wire.Remove(raw, meta, MetaServerInfo); ok {
 			edits = append(edits, e)
 		}
 	}
-	if e, ok := wire.Remove(raw, m.Result, "resultType"); ok {
-		edits = append(edits, e)
+	return wire.EditObject(edits, raw, m.Result, owned, nil)
+}
+
+// Untagged returns a notification without the member that names a modern
+// server's subscription, for callers who know nothing of it: the bytes that it
+// was given if there is none.
+func Untagged(m *wire.Message) []byte {
+	meta := m.Member("_meta")
+	if !meta.Exists() || m.Raw[meta.Start] != '{' {
+		return m.Raw
 	}
-	return edits
+	if e, ok := wire.Remove(m.Raw, meta, MetaSubscriptionID); ok {
+		return wire.Splice(m.Raw, e)
+	}
+	return m.Raw
 }

@@ -65,26 +65,84 @@ func TestRequestEdits(t *testing.T) {
 func TestResultEdits(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
+		method   string
 		from, to protocol.Era
 		in, want string
 	}{
-		{"legacy to legacy", protocol.Legacy, protocol.Legacy, `{"content":[],"resultType":"x"}`, `{"content":[],"resultType":"x"}`},
-		{"legacy to modern", protocol.Legacy, protocol.Modern, `{"content":[]}`, `{"resultType":"complete","content":[]}`},
-		{"legacy to modern, empty", protocol.Legacy, protocol.Modern, `{}`, `{"resultType":"complete"}`},
-		{"legacy to modern, own resultType", protocol.Legacy, protocol.Modern, `{"resultType":7,"a":1}`, `{"resultType":"complete","a":1}`},
-		{"modern to modern", protocol.Modern, protocol.Modern, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"hub"},"k":1}}`},
-		{"modern to legacy", protocol.Modern, protocol.Legacy, `{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"content":[],"_meta":{"k":1}}`},
-		{"modern to legacy, only hub's members", protocol.Modern, protocol.Legacy, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{}}}`, `{"_meta":{}}`},
-		{"modern to legacy, in the middle", protocol.Modern, protocol.Legacy, `{"_meta":{"k":1,"io.modelcontextprotocol/serverInfo":{}},"resultType":"complete","x":2}`, `{"_meta":{"k":1},"x":2}`},
+		{"legacy to legacy", protocol.MethodToolsCall, protocol.Legacy, protocol.Legacy, `{"content":[],"resultType":"x"}`, `{"content":[],"resultType":"x"}`},
+		{"legacy to modern", protocol.MethodToolsCall, protocol.Legacy, protocol.Modern, `{"content":[]}`, `{"resultType":"complete","content":[]}`},
+		{"legacy to modern, empty", protocol.MethodToolsCall, protocol.Legacy, protocol.Modern, `{}`, `{"resultType":"complete"}`},
+		{"legacy to modern, own resultType", protocol.MethodToolsCall, protocol.Legacy, protocol.Modern, `{"resultType":7,"a":1}`, `{"resultType":"complete","a":1}`},
+		{"modern to modern", protocol.MethodToolsCall, protocol.Modern, protocol.Modern, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"hub"},"k":1}}`},
+		{"modern to legacy", protocol.MethodToolsCall, protocol.Modern, protocol.Legacy, `{"content":[],"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"up"},"k":1}}`, `{"content":[],"_meta":{"k":1}}`},
+		{"modern to legacy, only hub's members", protocol.MethodToolsCall, protocol.Modern, protocol.Legacy, `{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{}}}`, `{"_meta":{}}`},
+		{"modern to legacy, in the middle", protocol.MethodToolsCall, protocol.Modern, protocol.Legacy, `{"_meta":{"k":1,"io.modelcontextprotocol/serverInfo":{}},"resultType":"complete","x":2}`, `{"_meta":{"k":1},"x":2}`},
+		{"legacy to modern, cacheable", protocol.MethodResourcesRead, protocol.Legacy, protocol.Modern, `{"contents":[]}`, `{"resultType":"complete","ttlMs":0,"cacheScope":"private","contents":[]}`},
+		{"legacy to modern, cacheable and empty", protocol.MethodResourcesRead, protocol.Legacy, protocol.Modern, `{ }`, `{"resultType":"complete","ttlMs":0,"cacheScope":"private" }`},
+		{"legacy to modern, own ttlMs", protocol.MethodResourcesRead, protocol.Legacy, protocol.Modern, `{"a":1,"ttlMs":9,"b":2,"cacheScope":"public"}`, `{"resultType":"complete","ttlMs":0,"cacheScope":"private","a":1,"b":2}`},
+		{"legacy to modern, a tool's own ttlMs", protocol.MethodToolsCall, protocol.Legacy, protocol.Modern, `{"ttlMs":9}`, `{"resultType":"complete","ttlMs":9}`},
+		{"modern to modern, cacheable", protocol.MethodResourcesRead, protocol.Modern, protocol.Modern, `{"resultType":"complete","ttlMs":9,"cacheScope":"public"}`, `{"resultType":"complete","ttlMs":9,"cacheScope":"public"}`},
+		{"modern to legacy, cacheable", protocol.MethodResourcesRead, protocol.Modern, protocol.Legacy, `{"resultType":"complete","ttlMs":9,"contents":[],"cacheScope":"public"}`, `{"contents":[]}`},
+		{"modern to legacy, a tool's own ttlMs", protocol.MethodToolsCall, protocol.Modern, protocol.Legacy, `{"ttlMs":9,"resultType":"complete"}`, `{"ttlMs":9}`},
+		{"modern to legacy, odd _meta", protocol.MethodPromptsGet, protocol.Modern, protocol.Legacy, `{"resultType":"complete","_meta":7}`, `{"_meta":7}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := scan(t, `{"jsonrpc":"2.0","id":1,"result":`+tt.in+`}`)
-			got := string(wire.Splice(m.Raw, protocol.ResultEdits(nil, m, tt.from, tt.to, []byte(`{"name":"hub"}`))...))
+			got := string(wire.Splice(m.Raw, protocol.ResultEdits(nil, m, tt.method, tt.from, tt.to, []byte(`{"name":"hub"}`))...))
 			if want := `{"jsonrpc":"2.0","id":1,"result":` + tt.want + `}`; got != want {
 				t.Errorf("got  %s\nwant %s", got, want)
 			}
 		})
 	}
+}
+
+func TestUntagged(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"uri":"u"}`:                       `{"uri":"u"}`,
+		`{"uri":"u","_meta":7}`:             `{"uri":"u","_meta":7}`,
+		`{"uri":"u","_meta":{"k": 1}}`:      `{"uri":"u","_meta":{"k": 1}}`,
+		`{"_meta":{"TAG":"1"},"uri":"u"}`:   `{"_meta":{},"uri":"u"}`,
+		`{"_meta":{"k": 1, "TAG":1,"l":2}}`: `{"_meta":{"k": 1,"l":2}}`,
+	} {
+		in, want = strings.ReplaceAll(in, "TAG", protocol.MetaSubscriptionID), `{"jsonrpc":"2.0","method":"n","params":`+want+`}`
+		if got := string(protocol.Untagged(scan(t, `{"jsonrpc":"2.0","method":"n","params":`+in+`}`))); got != want {
+			t.Errorf("%s became %s, want %s", in, got, want)
+		}
+	}
+}
+
+// FuzzResultEdits: whatever the result, the outcome is JSON, and only what the
+// hub owns has changed.
+func FuzzResultEdits(f *testing.F) {
+	f.Add(`{"contents":[],"ttlMs":9,"cacheScope":"public","resultType":"complete","_meta":{"k":1}}`, true, true)
+	f.Add(`{ "_meta" : 7 , "ttlMs" : 1 }`, true, false)
+	f.Add(`{}`, false, true)
+	f.Fuzz(func(t *testing.T, result string, cacheable, toModern bool) {
+		m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"result":`+result+`}`), wire.Limits{UniqueKeys: true})
+		if err != nil || m.Kind != wire.Response || m.Raw[m.Result.Start] != '{' {
+			return
+		}
+		method, from, to := protocol.MethodToolsCall, protocol.Modern, protocol.Legacy
+		if cacheable {
+			method = protocol.MethodResourcesRead
+		}
+		if toModern {
+			from, to = to, from
+		}
+		out := wire.Splice(m.Raw, protocol.ResultEdits(nil, &m, method, from, to, []byte(`{}`))...)
+		n, err := wire.Scan(out, wire.Limits{UniqueKeys: true})
+		if err != nil {
+			t.Fatalf("%s became %s: %v", m.Raw, out, err)
+		}
+		for _, key := range []string{"resultType", "ttlMs", "cacheScope"} {
+			if key != "resultType" && !cacheable {
+				continue
+			}
+			if n.Member(key).Exists() != toModern {
+				t.Fatalf("%s of %s became %s", key, m.Raw, out)
+			}
+		}
+	})
 }
 
 // FuzzRequestEdits holds the translation to its promise: whatever the request,

@@ -1,10 +1,13 @@
 package transport
 
 import (
+	"cmp"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -17,25 +20,38 @@ import (
 // stream of HTTP with SSE (2024-11-05) is one that is never responded to.
 //
 // Messages go out in the order of the calls. A client that does not read is
-// given up after the write limit; then, and after Close, nothing is written
-// any more. Safe for concurrent use.
+// given up after the write limit; then, and after Detach and Close, nothing is
+// written any more. Safe for concurrent use.
 type Reply struct {
-	opt   ReplyOptions
-	w     http.ResponseWriter
-	ctl   *http.ResponseController
-	mu    sync.Mutex
-	open  bool // the event stream has begun
-	done  bool
-	beat  *time.Timer
-	fault error
+	opt      ReplyOptions
+	w        http.ResponseWriter
+	ctl      *http.ResponseController
+	detached atomic.Bool
+	mu       sync.Mutex
+	open     bool // the event stream has begun
+	done     bool
+	beat     *time.Timer
+	fault    error
 }
 
 // ReplyOptions describe what the client takes.
 type ReplyOptions struct {
 	JSON, Events bool          // from its Accept header; one of them is true
 	Silence      time.Duration // after so long an event stream begins, and is kept awake; 0 for never
+	Begin        time.Duration // the stream begins after so long already; 0 for Silence
 	WriteLimit   time.Duration // for one message; 0 for none
+
+	// Record makes the event stream one that can be resumed: it is called with
+	// each message before that is written, even if nothing can be written any
+	// more, and returns the id of its event. It may keep the bytes. When the
+	// stream begins it is called with nil, and returns the id that the client is
+	// to resume from before it has got a message; "" for none. Nil for events
+	// without ids.
+	Record func(p *Reply, raw []byte) (id string)
 }
+
+// Retry is how long a client is asked to wait before it resumes a stream.
+const Retry = time.Second
 
 // NewReply returns the reply for the request that w answers. Close ends it.
 func NewReply(w http.ResponseWriter, opt ReplyOptions) *Reply {
@@ -43,7 +59,7 @@ func NewReply(w http.ResponseWriter, opt ReplyOptions) *Reply {
 	if opt.Events && opt.Silence > 0 {
 		p.mu.Lock() // awake reads it
 		defer p.mu.Unlock()
-		p.beat = time.AfterFunc(opt.Silence, p.awake)
+		p.beat = time.AfterFunc(cmp.Or(opt.Begin, opt.Silence), p.awake)
 	}
 	return p
 }
@@ -67,27 +83,91 @@ func (p *Reply) Notify(raw []byte) { _ = p.Send(raw) }
 
 // Send is Notify for a message with edits to be made. It returns why the client
 // could not be written to, in this call or an earlier one.
-func (p *Reply) Send(raw []byte, edits ...wire.Edit) error { return p.send(messageEvent, raw, edits) }
+func (p *Reply) Send(raw []byte, edits ...wire.Edit) error { return p.send(raw, edits) }
 
 // Announce sends an event that carries no message, but the one line of text.
 // The error is that of Send.
 func (p *Reply) Announce(event, text string) error {
-	return p.send("event: "+event+"\ndata: ", []byte(text), nil)
-}
-
-// messageEvent is what comes before the message in its event.
-const messageEvent = "event: message\ndata: "
-
-func (p *Reply) send(head string, data []byte, edits []wire.Edit) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done || p.fault != nil || !p.opt.Events {
+	if !p.mute() {
+		p.begin()
+		p.event("event: "+event+"\ndata: ", []byte(text), nil)
+		p.flush()
+	}
+	return p.fault
+}
+
+// Event sends a message as the event with the id, "" for none, which Record is
+// not asked for. Without a message it begins the stream, and tells the client
+// that it may resume behind the event with the id. The error is that of Send.
+func (p *Reply) Event(id string, raw []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mute() {
 		return p.fault
 	}
-	p.begin()
-	p.event(head, data, edits)
+	p.header()
+	if raw == nil {
+		p.prime(id)
+	} else {
+		p.event(messageHead(id), raw, nil)
+	}
 	p.flush()
 	return p.fault
+}
+
+// Detach has the reply write nothing from now on, without waiting for what is
+// being written. Messages are recorded as before.
+func (p *Reply) Detach() { p.detached.Store(true) }
+
+// errDetached is why a client cannot be written to that nobody has failed to
+// write to.
+var errDetached = errors.New("the stream has gone to another connection, or its client has")
+
+// mute reports whether nothing is to be written. mu is held.
+func (p *Reply) mute() bool {
+	if p.fault == nil && p.detached.Load() {
+		p.fault = errDetached
+	}
+	return p.done || p.fault != nil || !p.opt.Events
+}
+
+// messageHead is what comes before the message in its event.
+func messageHead(id string) string {
+	if id == "" {
+		return "event: message\ndata: "
+	}
+	return "event: message\nid: " + id + "\ndata: "
+}
+
+func (p *Reply) send(raw []byte, edits []wire.Edit) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.done || !p.opt.Events {
+		return p.fault
+	}
+	p.message(raw, edits)
+	return p.fault
+}
+
+// message sends an event on the stream, which begins now if it has not.
+func (p *Reply) message(raw []byte, edits []wire.Edit) {
+	if p.mute() && !p.open {
+		return // nobody could resume it
+	}
+	p.begin()
+	id := ""
+	if p.opt.Record != nil {
+		// A line end would end the event's data.
+		raw, edits = wire.OneLine(wire.Splice(raw, edits...)), nil
+		id = p.opt.Record(p, raw)
+	}
+	if p.mute() {
+		return
+	}
+	p.event(messageHead(id), raw, edits)
+	p.flush()
 }
 
 // Respond sends the response, raw with the edits made, and closes the reply.
@@ -95,14 +175,15 @@ func (p *Reply) send(head string, data []byte, edits []wire.Edit) error {
 func (p *Reply) Respond(status int, raw []byte, edits ...wire.Edit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done || p.fault != nil {
+	if p.done {
 		return
 	}
-	p.finish()
+	defer p.finish()
 	if p.open || !p.opt.JSON {
-		p.begin()
-		p.event(messageEvent, raw, edits)
-		p.flush()
+		p.message(raw, edits)
+		return
+	}
+	if p.detached.Load() || p.fault != nil {
 		return
 	}
 	h := p.w.Header()
@@ -144,17 +225,34 @@ func (p *Reply) finish() {
 func (p *Reply) awake() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.done || p.fault != nil {
+	if p.mute() {
 		return
 	}
-	p.begin()
-	p.limit()
-	_, p.fault = p.w.Write([]byte(": \n\n"))
+	if p.open || p.opt.Begin == 0 {
+		p.begin()
+		p.limit()
+		_, p.fault = p.w.Write([]byte(": \n\n"))
+	} else {
+		p.begin()
+	}
 	p.flush()
 	p.beat.Reset(p.opt.Silence)
 }
 
+// begin begins the event stream if it has not begun.
 func (p *Reply) begin() {
+	if p.open {
+		return
+	}
+	p.header()
+	if p.opt.Record != nil {
+		if id := p.opt.Record(p, nil); id != "" {
+			p.prime(id)
+		}
+	}
+}
+
+func (p *Reply) header() {
 	if p.open {
 		return
 	}
@@ -164,6 +262,16 @@ func (p *Reply) begin() {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	p.w.WriteHeader(http.StatusOK)
+}
+
+// prime gives the client an id to resume from, and says when to (2025-11-25,
+// "Sending Messages to the Server").
+func (p *Reply) prime(id string) {
+	if p.fault != nil || id == "" {
+		return
+	}
+	p.limit()
+	_, p.fault = io.WriteString(p.w, "retry: "+strconv.FormatInt(Retry.Milliseconds(), 10)+"\nid: "+id+"\ndata: \n\n")
 }
 
 func (p *Reply) event(head string, raw []byte, edits []wire.Edit) {

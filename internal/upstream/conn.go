@@ -61,9 +61,13 @@ type Conn struct {
 	heard atomic.Int64 // when the last message came, in nanoseconds since began
 	mute  atomic.Bool  // the server has refused the stream for its news
 
-	mu      sync.Mutex
-	closing bool            // no more goroutines may start
-	checks  *transport.HTTP // nil before the first check
+	outside *inbox // what is for the caller whose connection it is; nil if it is nobody's
+	feed    *feed  // of a modern server that has news; else nil
+
+	mu        sync.Mutex
+	closing   bool                 // no more goroutines may start
+	checks    *transport.HTTP      // nil before the first check
+	questions map[string]*question // with a caller, by the server's raw id
 }
 
 // link is the shape of a transport: one duplex stream for all requests, or an
@@ -75,8 +79,13 @@ type link interface {
 	roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error)
 	// notify sends a notification.
 	notify(ctx context.Context, method string, raw []byte) error
-	// watch starts what brings news of the server outside of any request.
+	// watch starts what brings news of the server outside of any request, unless
+	// they are to be listened to.
 	watch()
+	// listen sends a request to listen to a modern server, and gives what comes
+	// for it to on until it ends: nil if the server says so, else why. When ctx
+	// ends, so does the request.
+	listen(ctx context.Context, out *outbound, on func(*wire.Message)) error
 	// shut ends the transport and what belongs to it, such as a process.
 	shut(ctx context.Context)
 	// state tells about the transport's inside.
@@ -90,7 +99,7 @@ type outbound struct {
 	method string
 	name   string
 	params []transport.Param
-	own    bool // it is the hub's own, not a caller's
+	desk   *desk // of the call; nil for a request of the hub's own
 }
 
 // Health is what there is to tell about a connection's transport.
@@ -171,17 +180,27 @@ func (c *Conn) fail(err error) { c.end(err) }
 
 // Do sends one request and returns the server's answer, which may be an error
 // of the server's. Notifications and questions that belong to the request go
-// to ex before Do returns, in the order in which the server sent them; the
-// progress token in them is the caller's own.
+// to ex in the order in which the server sent them, and those before the answer
+// do so before Do returns; the progress token in them is the caller's own. An
+// open question holds up nothing. When the request ends, its questions are
+// withdrawn, and after Do has returned nothing reaches ex any more.
 //
 // Do gives the request its own id and progress token, and ends it once: when
 // ctx ends, the server is told to cancel exactly this request. An error is a
 // [*hub.Error]. If errors.Is(err, transport.ErrNotSent) holds, the server
-// provably did not get the request, and it may be sent again by another Do.
+// provably did not get the request, and it may be sent again by another Do. A
+// method that the server has not declared is not sent, and is
+// [message.NotOffered].
 func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, error) {
 	id := c.next.Add(1)
 	out, token := c.prepare(id, req)
-	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, id, token, ex) })
+	if err := c.offered(out.method); err != nil {
+		return nil, err
+	}
+	k := &desk{conn: c, ex: ex}
+	defer k.close()
+	out.desk = k
+	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, id, token, k) })
 	if err != nil {
 		return nil, c.requestFault(ctx, out.method, err)
 	}
@@ -189,6 +208,27 @@ func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, e
 		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key, "detail", "its result is not a JSON object")
 	}
 	return &Reply{Message: m, Era: c.Era()}, nil
+}
+
+// offered is an error if the server has not declared what the method is of.
+// Tools are always asked for: whoever calls one has seen it listed. Until
+// 2024-11-05 there was no capability for completion.
+func (c *Conn) offered(method string) error {
+	has := true
+	switch caps := &c.hello.Capabilities; method {
+	case protocol.MethodResourcesRead:
+		has = caps.Resources
+	case protocol.MethodSubscribe, protocol.MethodUnsubscribe:
+		has = caps.Subscribe
+	case protocol.MethodPromptsGet:
+		has = caps.Prompts
+	case protocol.MethodComplete:
+		has = caps.Completions || c.hello.Revision < protocol.Rev20250326
+	}
+	if has {
+		return nil
+	}
+	return hub.E(message.NotOffered, nil, "server", c.opt.Server.Key, "method", method)
 }
 
 // prepare builds the bytes for this leg. token is the caller's own progress
@@ -203,7 +243,10 @@ func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
 	edits = append(edits, wire.Replace(m.ID, digits))
 	edits = append(edits, req.Edits...)
 	edits = c.leg.RequestEdits(edits, m, digits, req.Level)
-	out = &outbound{id: id, raw: wire.Splice(m.Raw, edits...), method: m.MethodName(), name: req.Name}
+	out = &outbound{id: id, raw: wire.Splice(m.Raw, edits...), method: m.MethodName()}
+	if protocol.NameMember(out.method) != "" {
+		out.name = req.Name
+	}
 	if len(req.Headers) > 0 && c.Era() == protocol.Modern {
 		args := m.Member("arguments")
 		for _, h := range req.Headers {
@@ -216,68 +259,31 @@ func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
 }
 
 // relay passes on a message that came for the request with the id.
-func (c *Conn) relay(ctx context.Context, m *wire.Message, id uint64, token []byte, ex hub.Exchange) {
+func (c *Conn) relay(ctx context.Context, m *wire.Message, id uint64, token []byte, k *desk) {
 	switch method := m.MethodName(); {
-	case method == protocol.MethodPing || method == protocol.NotificationToolsList:
-		c.unasked(m)
 	case m.Kind == wire.Request:
-		c.answer(ctx, m, ex)
+		k.ask(ctx, m)
 	case method == protocol.NotificationCancelled:
-		// It names a question of the server's by an id that is of this leg.
+		c.withdraw(m)
+	case isNews(method):
+		c.unasked(m)
 	case method == protocol.NotificationProgress:
 		t := m.Member(protocol.MetaProgressToken)
 		if token != nil && string(t.Of(m.Raw)) == strconv.FormatUint(id, 10) {
-			ex.Notify(wire.Splice(m.Raw, wire.Replace(t, token)))
+			k.notify(wire.Splice(m.Raw, wire.Replace(t, token)))
 		}
 	default:
-		ex.Notify(m.Raw)
+		k.notify(m.Raw)
 	}
-}
-
-// answer puts a server's question to the caller and sends back the answer, or
-// that there is nobody to ask.
-func (c *Conn) answer(ctx context.Context, m *wire.Message, ex hub.Exchange) {
-	ex.Ask(ctx, hub.Question{Server: c.opt.Server.Key, Raw: m.Raw, Answer: func(reply []byte, err error) {
-		if err != nil {
-			reply = refusal(m, hub.AsError(err))
-		} else if a, err := wire.Scan(reply, wire.Limits{}); err == nil && a.ID.Exists() {
-			reply = wire.Splice(reply, wire.Replace(a.ID, m.ID.Of(m.Raw)))
-		}
-		c.sendAside(reply)
-	}})
-}
-
-// unasked handles what a server sends outside of any request.
-func (c *Conn) unasked(m *wire.Message) {
-	method := m.MethodName()
-	switch {
-	case m.Kind == wire.Request && method == protocol.MethodPing:
-		c.sendAside(wire.Splice([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`),
-			wire.Edit{Start: 22, End: 23, Text: m.ID.Of(m.Raw)}))
-	case m.Kind == wire.Request:
-		c.sendAside(refusal(m, hub.E(message.NotAskable, nil)))
-	case method == protocol.NotificationToolsList:
-		c.opt.ListsChanged(hub.ListTools)
-	case method == protocol.NotificationMessage:
-		c.logged(m)
-	}
-}
-
-// refusal is the answer to a question that cannot be put to anybody. No
-// capability to ask was declared, so that to the server the method is one
-// that this client does not have.
-func refusal(m *wire.Message, e *hub.Error) []byte {
-	b := append([]byte(`{"jsonrpc":"2.0","id":`), m.ID.Of(m.Raw)...)
-	b = append(b, `,"error":{"code":`...)
-	b = strconv.AppendInt(b, protocol.CodeMethodUnknown, 10)
-	b = append(b, `,"message":`...)
-	b = wire.AppendString(b, e.Text(message.English).What)
-	return append(b, "}}"...)
 }
 
 // send is for messages whose fate nobody waits for.
 func (c *Conn) send(ctx context.Context, method string, raw []byte) {
-	ctx, cancel := context.WithTimeout(ctx, courtesy)
+	c.sendWithin(ctx, courtesy, method, raw)
+}
+
+func (c *Conn) sendWithin(ctx context.Context, limit time.Duration, method string, raw []byte) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err := c.link.notify(ctx, method, raw); err != nil {
 		c.log.Debug("a message to the server was not sent", "error", c.hide(err))
@@ -298,7 +304,8 @@ func (c *Conn) sendAside(raw []byte) {
 	}
 }
 
-// maxAsides bounds the answers to a server's own requests under way.
+// maxAsides bounds the answers under way to requests that the hub answers
+// itself.
 const maxAsides = 8
 
 // courtesy bounds messages that the server may ignore as well.

@@ -78,7 +78,7 @@ type Options struct {
 
 	// These, if set, are told what the server says outside of any call, or in one
 	// without its being about it. They must not block, and not keep the bytes.
-	ListsChanged func(hub.ListSet)           // lists that have changed, or may have
+	ListsChanged func(hub.ListSet)            // lists that have changed, or may have
 	Updated      func(uri string, raw []byte) // a resource that was subscribed to has changed
 	Elicited     func(id string, raw []byte)  // what a person was asked to do at a URL is done
 	// Asked is told of each question, by its method, before it is put to anybody
@@ -106,9 +106,6 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	if opt.Idle <= 0 {
 		opt.Idle = transport.DefaultStreamIdle
 	}
-	if opt.ListsChanged == nil {
-		opt.ListsChanged = func(hub.ListSet) {}
-	}
 	c, err := connect(ctx, opt, secrets)
 	if err != nil && c.retryWithNPX(ctx, err) {
 		opt.Server.DirectNode = false
@@ -116,6 +113,13 @@ func Dial(ctx context.Context, opt Options) (*Conn, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if c.outside != nil {
+		c.aside(c.attend)
+	}
+	if c.Era() == protocol.Modern && c.hasNews() {
+		c.feed = newFeed(c)
+		c.aside(c.feed.run)
 	}
 	c.link.watch()
 	return c, nil
@@ -131,6 +135,9 @@ func connect(ctx context.Context, opt Options, secrets []string) (*Conn, error) 
 
 		asides: make(chan struct{}, maxAsides),
 		began:  time.Now(),
+	}
+	if opt.Caller != nil {
+		c.outside = newInbox()
 	}
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	limited, cancel := context.WithTimeout(ctx, opt.Handshake)
@@ -174,7 +181,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 		}
 	}
 	err := c.initialize(ctx)
-	if refused, ok := errors.AsType[*rpcError](err); ok && legacyFirst {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && legacyFirst {
 		if c.discover(ctx) == nil {
 			return nil
 		}
@@ -186,25 +193,37 @@ func (c *Conn) handshake(ctx context.Context) error {
 	return err
 }
 
-// rpcError is a JSON-RPC error that a server answered with.
-type rpcError struct {
+// RefusedError is a JSON-RPC error that a server answered a request of the hub's
+// own with. A [hub.Error] of the code [message.ServerRefused] wraps it, so that
+// the server's own words can be passed on to whom the request was made for.
+type RefusedError struct {
+	Reply   Reply // a Failure
 	method  string
-	msg     wire.Message
 	secrets *secret.Redactor
 }
 
-func (e *rpcError) Error() string {
-	raw := e.msg.Raw
-	code := wire.Lookup(raw, e.msg.Error, "code").Of(raw)
-	text, _ := wire.String(raw, wire.Lookup(raw, e.msg.Error, "message"))
-	return fmt.Sprintf("%s: error %s: %s", e.method, message.Quote(string(code)), message.Quote(e.secrets.Redact(text)))
+// Error quotes the server's code and message, without secrets.
+func (e *RefusedError) Error() string {
+	m := &e.Reply.Message
+	text, _ := wire.String(m.Raw, wire.Lookup(m.Raw, m.Error, "message"))
+	return fmt.Sprintf("%s: error %s: %s", e.method, message.Quote(string(e.code())), message.Quote(e.secrets.Redact(text)))
+}
+
+// code is the error's code, as it came.
+func (e *RefusedError) code() []byte {
+	m := &e.Reply.Message
+	return wire.Lookup(m.Raw, m.Error, "code").Of(m.Raw)
+}
+
+func (c *Conn) refusedBy(method string, m wire.Message) *RefusedError {
+	return &RefusedError{Reply: Reply{Message: m, Era: c.Era()}, method: method, secrets: c.secrets}
 }
 
 // supported returns the versions that an unsupported-version error names.
-func (e *rpcError) supported() []protocol.Revision {
-	raw := e.msg.Raw
+func (e *RefusedError) supported() []protocol.Revision {
+	raw := e.Reply.Message.Raw
 	var list []protocol.Revision
-	for at := range wire.Array(raw, wire.Lookup(raw, wire.Lookup(raw, e.msg.Error, "data"), "supported")) {
+	for at := range wire.Array(raw, wire.Lookup(raw, wire.Lookup(raw, e.Reply.Message.Error, "data"), "supported")) {
 		if v, ok := wire.String(raw, at); ok {
 			list = append(list, protocol.Revision(v))
 		}
@@ -214,7 +233,12 @@ func (e *rpcError) supported() []protocol.Revision {
 
 func (c *Conn) initialize(ctx context.Context) error {
 	c.leg.Revision = ""
-	params := append([]byte(`{"protocolVersion":"`+protocol.LatestLegacy+`","capabilities":{},"clientInfo":`), c.opt.ClientInfo...)
+	capabilities := c.opt.Capabilities
+	if capabilities == nil {
+		capabilities = []byte("{}")
+	}
+	params := slices.Concat([]byte(`{"protocolVersion":"`+protocol.LatestLegacy+`","capabilities":`), capabilities,
+		[]byte(`,"clientInfo":`), c.opt.ClientInfo)
 	m, err := c.own(ctx, protocol.MethodInitialize, append(params, '}'))
 	if err != nil {
 		return err
@@ -230,11 +254,19 @@ func (c *Conn) initialize(ctx context.Context) error {
 	return c.link.notify(ctx, protocol.NotificationInitialized, []byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationInitialized+`"}`))
 }
 
+// A server that does not take the revision is asked once more in the newest one
+// that it says it takes (2026-07-28, "Versioning and Compatibility").
 func (c *Conn) discover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	c.leg.Revision = protocol.LatestModern
 	m, err := c.own(ctx, protocol.MethodDiscover, c.leg.Params(nil))
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		if common := protocol.CommonModern(refused.supported()); common != "" {
+			c.leg.Revision = common
+			m, err = c.own(ctx, protocol.MethodDiscover, c.leg.Params(nil))
+		}
+	}
 	if err != nil {
 		c.leg.Revision = ""
 		return err
@@ -248,18 +280,11 @@ func (c *Conn) discover(ctx context.Context) error {
 	return nil
 }
 
-// subscription is the request for news of a modern server (2026-07-28,
-// "Subscriptions").
-func (c *Conn) subscription() []byte {
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`,
-		c.next.Add(1), protocol.MethodListen, c.leg.Params([]byte(`"notifications":{"toolsListChanged":true}`)))
-}
-
 // own sends a request of the hub's own and returns the response.
 func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Message, error) {
 	id := c.next.Add(1)
 	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, id, method, params)
-	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method, own: true}, c.unasked)
+	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method}, c.unasked)
 	if err != nil {
 		if lost := c.Err(); lost != nil {
 			return m, lost // says more than that the request was cut off
@@ -267,7 +292,7 @@ func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Mess
 		return m, err
 	}
 	if m.Kind == wire.Failure {
-		return m, &rpcError{method: method, msg: m, secrets: c.secrets}
+		return m, c.refusedBy(method, m)
 	}
 	return m, nil
 }

@@ -100,25 +100,60 @@ func (d *duplex) one(line []byte) {
 		}
 		d.stray.Add(1)
 	case wire.Notification:
-		if m.MethodName() == protocol.NotificationProgress {
-			// A token that is no number of ours is nobody's.
-			if box := d.find(m.Member(protocol.MetaProgressToken).Of(line)); box != nil {
-				box.put(m, nil)
-			}
-			return
-		}
-		if box := d.only(); box != nil && m.MethodName() == protocol.NotificationMessage {
-			box.put(m, nil)
-			return
-		}
-		d.conn.unasked(&m)
+		d.told(&m)
 	case wire.Request:
-		if box := d.only(); box != nil && m.MethodName() != protocol.MethodPing {
-			box.put(m, nil)
+		if !d.conn.asks(&m) {
 			return
 		}
-		d.conn.unasked(&m)
+		if box := d.only(); box == nil || !box.put(m, nil) {
+			d.conn.unasked(&m)
+		}
 	}
+}
+
+// told finds out whose a notification is.
+func (d *duplex) told(m *wire.Message) {
+	switch m.MethodName() {
+	case protocol.NotificationProgress:
+		// A token that is no number of ours is nobody's.
+		if box := d.find(m.Member(protocol.MetaProgressToken).Of(m.Raw)); box != nil {
+			box.put(*m, nil)
+		}
+	case protocol.NotificationMessage:
+		if box := d.only(); box == nil || !box.put(*m, nil) {
+			d.conn.unasked(m)
+		}
+	case protocol.NotificationCancelled:
+		// The question that it names may wait in any inbox still, and is to be
+		// asked before it is withdrawn.
+		for _, box := range d.calls() {
+			box.put(*m, nil)
+		}
+		d.conn.unasked(m)
+	case protocol.NotificationListenAck:
+		meta := m.Member("_meta")
+		if !meta.Exists() {
+			return
+		}
+		if box := d.find(wire.Lookup(m.Raw, meta, protocol.MetaSubscriptionID).Of(m.Raw)); box != nil && box.news {
+			box.put(*m, nil)
+		}
+	default:
+		d.conn.unasked(m)
+	}
+}
+
+// calls returns the inboxes of the calls under way.
+func (d *duplex) calls() []*inbox {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []*inbox
+	for _, box := range d.flights {
+		if !box.own {
+			all = append(all, box)
+		}
+	}
+	return all
 }
 
 // only returns the inbox of the one call under way; nil if there is none or
@@ -178,16 +213,24 @@ func (d *duplex) take(id []byte) *inbox {
 }
 
 // tooLarge tells the one request under way that its answer was too large. With
-// more than one, also of the hub's own, nobody knows whose answer it was.
+// more than one, also of the hub's own, nobody knows whose answer it was; one
+// that listens waits for none.
 func (d *duplex) tooLarge(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.forget()
-	if len(d.flights) > 1 {
-		return
-	}
+	var one *inbox
 	for _, box := range d.flights {
-		box.put(wire.Message{}, err)
+		if box.news {
+			continue
+		}
+		if one != nil {
+			return
+		}
+		one = box
+	}
+	if one != nil {
+		one.put(wire.Message{}, err)
 	}
 }
 
@@ -195,7 +238,8 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 	if d.conn.ctx.Err() != nil {
 		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(d.conn.ctx))
 	}
-	box := newInbox(out.own)
+	box := newInbox()
+	box.own, box.news = out.desk == nil, out.method == protocol.MethodListen
 	d.mu.Lock()
 	if len(d.flights) > 1000 {
 		d.forget()
@@ -314,15 +358,19 @@ func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {
 	return d.stream.Write(ctx, raw)
 }
 
-// watch asks a modern server for its news, which come on the same stream. A
-// legacy one sends them unasked.
+// watch has nothing to open: news come on the same stream as all else.
 func (d *duplex) watch() {
 	if d.beat > 0 {
 		d.conn.work.Go(d.keepAlive)
 	}
-	if d.conn.Era() == protocol.Modern && d.conn.hello.Capabilities.ToolsListChanged {
-		d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.MethodListen, d.conn.subscription()) })
+}
+
+func (d *duplex) listen(ctx context.Context, out *outbound, on func(*wire.Message)) error {
+	m, err := d.roundTrip(ctx, out, on)
+	if err == nil && m.Kind == wire.Failure {
+		return d.conn.refusedBy(out.method, m)
 	}
+	return err
 }
 
 func (d *duplex) shut(ctx context.Context) { d.close(ctx) }

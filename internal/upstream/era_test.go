@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -13,15 +14,49 @@ import (
 	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
-// sdkServer is a server of the official SDK, which speaks both eras.
+// sdkServer is a server of the official SDK, which speaks both eras and has
+// something of everything.
 func sdkServer() *mcp.Server {
 	type text struct {
 		Text string `json:"text"`
 	}
-	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, nil)
+	s := mcp.NewServer(&mcp.Implementation{Name: "sdk", Version: "1"}, &mcp.ServerOptions{
+		PageSize: 2,
+		SubscribeHandler: func(_ context.Context, r *mcp.SubscribeRequest) error {
+			if r.Params.URI == "test:///none" {
+				return errors.New("no such resource here")
+			}
+			return nil
+		},
+		UnsubscribeHandler: func(context.Context, *mcp.UnsubscribeRequest) error { return nil },
+		CompletionHandler: func(context.Context, *mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+			return &mcp.CompleteResult{Completion: mcp.CompletionResultDetails{Values: []string{"completed"}}}, nil
+		},
+	})
 	mcp.AddTool(s, &mcp.Tool{Name: "echo"}, func(_ context.Context, _ *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: in.Text}}}, nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "touch"}, func(ctx context.Context, _ *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+		err := s.ResourceUpdated(ctx, &mcp.ResourceUpdatedNotificationParams{URI: in.Text})
+		return &mcp.CallToolResult{}, nil, err
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, in text) (*mcp.CallToolResult, any, error) {
+		got, err := r.Session.Elicit(ctx, &mcp.ElicitParams{Message: in.Text})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: got.Action}}}, nil, nil
+	})
+	read := func(_ context.Context, r *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+		return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: r.Params.URI, Text: "read"}}}, nil
+	}
+	for _, name := range []string{"a", "b", "\u00fc"} {
+		s.AddResource(&mcp.Resource{Name: name, URI: "test:///" + name}, read)
+		s.AddPrompt(&mcp.Prompt{Name: name}, func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Description: "prompt " + r.Params.Name}, nil
+		})
+	}
+	s.AddResourceTemplate(&mcp.ResourceTemplate{Name: "t", URITemplate: "test:///t/{id}"}, read)
 	return s
 }
 

@@ -57,6 +57,17 @@ func (c *Conn) requestFault(ctx context.Context, method string, err error) error
 	return hub.E(message.OutcomeUnknown, fmt.Errorf("%s: %w", method, err), "server", key)
 }
 
+// saidBy returns the JSON-RPC error that an answer of HTTP has in its body, if it
+// has one, and else err.
+func (c *Conn) saidBy(method string, err error) error {
+	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
+		if m, is := bad.Message(); is {
+			return c.refusedBy(method, m)
+		}
+	}
+	return err
+}
+
 // answerFault explains an answer that came and cannot be used.
 func (c *Conn) answerFault(err error) (*hub.Error, bool) {
 	key := c.opt.Server.Key
@@ -79,7 +90,7 @@ func (c *Conn) answerFault(err error) (*hub.Error, bool) {
 	if bad, ok := errors.AsType[*wire.Error](err); ok {
 		return hub.E(message.ServerBadReply, err, "server", key, "detail", bad.Reason.String()), true
 	}
-	if refused, ok := errors.AsType[*rpcError](err); ok {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return hub.E(message.ServerRefused, err, "server", key, "method", refused.method, "detail", refused.Error()), true
 	}
 	return nil, false
@@ -117,7 +128,7 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 	if errors.Is(err, transport.ErrUpgrade) {
 		return hub.E(message.ServerNotMCP, err, "detail", "its answer opens no WebSocket")
 	}
-	if refused, ok := errors.AsType[*rpcError](err); ok {
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		if list := refused.supported(); len(list) > 0 {
 			return c.unknownVersion(string(list[0]))
 		}

@@ -27,6 +27,7 @@ type httpLink struct {
 
 	mu      sync.Mutex
 	session string
+	calls   map[*desk]time.Time // under way, and when they were left without an answer
 }
 
 // Waits between attempts to open a stream again that had ended.
@@ -53,7 +54,11 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	if l.conn.ctx.Err() != nil {
 		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
 	}
-	if out.own {
+	var reply wire.Message
+	if out.desk != nil {
+		l.begin(out.desk)
+		defer func() { l.finish(out.desk, reply.Kind == wire.Invalid && ctx.Err() != nil) }()
+	} else {
 		// A call may still be answered when the connection is given up; what
 		// the hub asks for itself is of no use then.
 		var cancel context.CancelCauseFunc
@@ -61,7 +66,6 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 		defer cancel(nil)
 		defer context.AfterFunc(l.conn.ctx, func() { cancel(context.Cause(l.conn.ctx)) })()
 	}
-	var reply wire.Message
 	var broken error
 	take := func(raw []byte) bool {
 		more, err := l.sort(raw, out.id, &reply, on)
@@ -70,8 +74,12 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	}
 	post := l.outbound(out.raw, out.method, out.name, out.params)
 	got, err := l.http.Post(ctx, post, take)
-	if err == nil && broken == nil && reply.Kind == wire.Invalid {
+	cut := got.Ended && got.LastID != "" && !isTooLarge(err) && l.conn.Era() == protocol.Legacy
+	if cut && broken == nil && reply.Kind == wire.Invalid {
 		err = l.resume(ctx, post, got, func() bool { return broken != nil || reply.Kind != wire.Invalid }, take)
+	}
+	if err == nil && broken == nil && reply.Kind == wire.Invalid {
+		err = errNoReply
 	}
 	switch {
 	case reply.Kind != wire.Invalid:
@@ -92,25 +100,27 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	return l.refused(out, post.Session, err)
 }
 
-// resume asks for the rest of an answer that ended too early, until done: a
-// legacy server may end a stream and have it resumed (2025-11-25,
-// "Resumability and Redelivery"). Without an event id there is no asking. The
-// error is an errNoReply, whatever is behind it: the request was taken, so that
-// nothing that happens now is a reason to send it again.
+// resume asks for the rest of an answer whose stream has ended too early, until
+// done: a legacy server may end a stream whenever it likes, say how long to wait,
+// and have it resumed, and one that was cut off is resumed as well (2025-11-25,
+// "Resumability and Redelivery"). It is given up after a few times in a row that
+// bring nothing. The error is an errNoReply, whatever is behind it: the request
+// was taken, so that nothing that happens now is a reason to send it again.
 func (l *httpLink) resume(ctx context.Context, post *transport.Outbound, got transport.Stream, done func() bool, take func([]byte) bool) error {
 	last, wait := got.LastID, got.Retry
-	for try := 0; last != "" && try < resumeTries; try++ {
+	for try := 0; try < resumeTries; try++ {
 		if err := l.pause(ctx, max(wait, resumeWait/10)); err != nil {
 			return fmt.Errorf("%w: %v", errNoReply, err) //nolint:errorlint // see above
 		}
 		got, err := l.http.Listen(ctx, post.Session, post.Revision, last, take)
-		switch {
-		case done():
+		if done() {
 			return nil
-		case err != nil:
+		}
+		if err != nil && (!got.Ended || isTooLarge(err)) {
 			return fmt.Errorf("%w, and could not be resumed: %v", errNoReply, err) //nolint:errorlint // see above
-		case got.LastID != "":
-			last = got.LastID
+		}
+		if got.LastID != "" && got.LastID != last {
+			last, try = got.LastID, -1
 		}
 		wait = got.Retry
 	}
@@ -124,6 +134,9 @@ func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wir
 		return false, fmt.Errorf("read the answer: %w", err)
 	}
 	l.conn.hear()
+	if m.Kind == wire.Request && !l.conn.asks(&m) {
+		return true, nil
+	}
 	if m.Kind == wire.Request || m.Kind == wire.Notification {
 		on(&m)
 		return true, nil
@@ -178,68 +191,6 @@ func (l *httpLink) cancel(ctx context.Context, out *outbound) {
 func (l *httpLink) notify(ctx context.Context, method string, raw []byte) error {
 	_, err := l.http.Post(ctx, l.outbound(raw, method, "", nil), func([]byte) bool { return false })
 	return err
-}
-
-// watch keeps the stream open on which the server tells of changes: GET in the
-// legacy era, subscriptions/listen in the modern one.
-func (l *httpLink) watch() {
-	if !l.conn.hello.Capabilities.ToolsListChanged {
-		return
-	}
-	open := l.listen
-	if l.conn.Era() == protocol.Modern {
-		open = l.subscribe
-	}
-	l.conn.work.Go(func() {
-		last, wait := "", resumeWait
-		for l.conn.ctx.Err() == nil {
-			began := time.Now()
-			got, err := open(last)
-			if bad, ok := errors.AsType[*transport.StatusError](err); ok {
-				switch bad.Status {
-				case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusNotFound, http.StatusBadRequest:
-					// The server has no such stream. 404 may also stand for a
-					// session that is lost; the next call finds that out.
-					l.conn.mute.Store(true)
-					return
-				}
-			}
-			if got.LastID != "" {
-				last = got.LastID
-			}
-			if time.Since(began) > resumeLimit {
-				wait = resumeWait
-			}
-			if l.pause(l.conn.ctx, max(got.Retry, wait)) != nil {
-				return
-			}
-			wait = min(2*wait, resumeLimit)
-			// What changed while the stream was away is not known.
-			l.conn.opt.ListsChanged(hub.ListAll)
-		}
-	})
-}
-
-func (l *httpLink) listen(last string) (transport.Stream, error) {
-	out := l.outbound(nil, "", "", nil)
-	return l.http.Listen(l.conn.ctx, out.Session, out.Revision, last, l.news)
-}
-
-func (l *httpLink) subscribe(string) (transport.Stream, error) {
-	return l.http.Post(l.conn.ctx, l.outbound(l.conn.subscription(), protocol.MethodListen, "", nil), l.news)
-}
-
-func (l *httpLink) news(raw []byte) bool {
-	m, err := wire.Scan(raw, wire.Limits{})
-	if err == nil {
-		l.conn.hear()
-	}
-	if err != nil || m.Kind == wire.Response || m.Kind == wire.Failure {
-		l.stray.Add(1)
-		return err == nil && m.Kind != wire.Failure
-	}
-	l.conn.unasked(&m)
-	return true
 }
 
 // shut says goodbye to a legacy session, so that the server need not keep it.

@@ -1,6 +1,7 @@
 package upstream_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,6 +20,17 @@ import (
 // to the test.
 func endpoint(t *testing.T, call func(w http.ResponseWriter, n note), stream http.HandlerFunc) *upstream.Conn {
 	t.Helper()
+	return endpointWith(t, `{"tools":{}}`, func(w http.ResponseWriter, n note) {
+		if n.Method == "tools/call" {
+			call(w, n)
+		}
+	}, stream)
+}
+
+// endpointWith leaves all requests but the handshake, and what the client
+// answers, to the test.
+func endpointWith(t *testing.T, capabilities string, call func(w http.ResponseWriter, n note), stream http.HandlerFunc, with ...func(*upstream.Options)) *upstream.Conn {
+	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			stream(w, r)
@@ -34,15 +46,49 @@ func endpoint(t *testing.T, call func(w http.ResponseWriter, n note), stream htt
 		case "initialize":
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Mcp-Session-Id", "the-session")
-			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, n.ID)
-		case "tools/call":
-			call(w, n)
-		default:
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":%s,"serverInfo":{"name":"s","version":"1"}}}`, n.ID, capabilities)
+		case "notifications/initialized", "notifications/cancelled":
 			w.WriteHeader(http.StatusAccepted)
+		default:
+			call(w, n)
 		}
 	}))
 	t.Cleanup(srv.Close)
-	return dial(t, options(at(srv.URL)))
+	opt := options(at(srv.URL))
+	for _, set := range with {
+		set(&opt)
+	}
+	return dial(t, opt)
+}
+
+// modernEndpoint is a modern HTTP server that leaves its streams of news to the
+// test.
+func modernEndpoint(t *testing.T, capabilities string, listen func(ctx context.Context, n note, uris []string, send func(format string, args ...any))) hub.Server {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n note
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+			t.Error(err)
+		}
+		switch n.Method {
+		case "server/discover":
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":%s,"ttlMs":0,"cacheScope":"private"}}`, n.ID, capabilities)
+		case "subscriptions/listen":
+			if r.Header.Get("Mcp-Method") != n.Method {
+				t.Errorf("the header says %q", r.Header.Get("Mcp-Method"))
+			}
+			events(w, ": \n\n")
+			listen(r.Context(), n, n.Params.Notifications.Resources, func(format string, args ...any) {
+				events(w, "data: "+format+"\n\n", args...)
+				w.(http.Flusher).Flush()
+			})
+		default:
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	t.Cleanup(srv.Close)
+	return at(srv.URL)
 }
 
 func events(w http.ResponseWriter, format string, args ...any) {

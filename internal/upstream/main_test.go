@@ -83,6 +83,10 @@ type note struct {
 	Method string          `json:"method"`
 	Params struct {
 		RequestID     json.RawMessage `json:"requestId"`
+		Capabilities  json.RawMessage `json:"capabilities"`
+		Notifications struct {
+			Resources []string `json:"resourceSubscriptions"`
+		} `json:"notifications"`
 		Reason        string          `json:"reason"`
 		ProgressToken json.RawMessage `json:"progressToken"`
 		Progress      int             `json:"progress"`
@@ -183,18 +187,32 @@ type peer struct {
 // says after the handshake, and ends with it.
 func scripted(t *testing.T, script func(p *peer)) *upstream.Conn {
 	t.Helper()
+	return scriptedWith(t, func(*upstream.Options) {}, `{"tools":{}}`, script)
+}
+
+// scriptedWith is scripted with other options and capabilities of the server.
+func scriptedWith(t *testing.T, with func(*upstream.Options), capabilities string, script func(p *peer)) *upstream.Conn {
+	t.Helper()
 	opt := options(hub.Server{Key: "s", Kind: hub.KindBuiltin})
-	opt.Serve = func(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
+	opt.Serve = legacyPeer(t, capabilities, func(json.RawMessage) {}, script)
+	with(&opt)
+	return dial(t, opt)
+}
+
+// legacyPeer is a server of the legacy era that gives what the client declares
+// to hello.
+func legacyPeer(t *testing.T, capabilities string, hello func(json.RawMessage), script func(p *peer)) upstream.Serve {
+	return func(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
 		defer w.Close()
 		defer r.Close()
 		p := &peer{t: t, in: bufio.NewScanner(r), out: w}
-		hello, _ := p.next()
-		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}`, hello.ID)
+		n, _ := p.next()
+		hello(n.Params.Capabilities)
+		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":%s,"serverInfo":{"name":"s","version":"1"}}}`, n.ID, capabilities)
 		p.next() // notifications/initialized
 		script(p)
 		return nil
 	}
-	return dial(t, opt)
 }
 
 // next returns the hub's next message; false at the end.

@@ -59,7 +59,7 @@ func (c *Conn) Probe(ctx context.Context, path string) error {
 // with a status from 500 on that it does not reach the server, and who is not
 // let in is not helped by its being there.
 func isAnswer(err error) bool {
-	if _, ok := errors.AsType[*rpcError](err); ok || isTooLarge(err) {
+	if _, ok := errors.AsType[*RefusedError](err); ok || isTooLarge(err) {
 		return true
 	}
 	bad, ok := errors.AsType[*transport.StatusError](err)

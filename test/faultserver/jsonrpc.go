@@ -24,6 +24,8 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
 }
 
 func parseMessage(raw []byte) (message, error) {
@@ -47,6 +49,22 @@ func (m message) tool() string {
 	return p.Name
 }
 
+// name returns what the header Mcp-Name has to repeat.
+func (m message) name() string {
+	var p struct {
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	_ = json.Unmarshal(m.Params, &p) // a message without either has no name
+	switch m.Method {
+	case "tools/call", "prompts/get":
+		return p.Name
+	case "resources/read":
+		return p.URI
+	}
+	return ""
+}
+
 // meta returns one member of the parameters' _meta as the bytes that came, or
 // nil.
 func (m message) meta(key string) json.RawMessage {
@@ -64,6 +82,7 @@ type rpcError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
+	raw     json.RawMessage // in place of all that, byte for byte
 }
 
 // Error makes an rpcError usable as a Go error.
@@ -90,10 +109,14 @@ func (r reply) encode() []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"jsonrpc":"2.0","id":`)
 	b.Write(id)
-	if r.err != nil {
+	switch {
+	case r.err != nil && r.err.raw != nil:
+		b.WriteString(`,"error":`)
+		b.Write(r.err.raw)
+	case r.err != nil:
 		b.WriteString(`,"error":`)
 		b.Write(encode(r.err))
-	} else {
+	default:
 		b.WriteString(`,"result":`)
 		b.Write(r.result)
 	}

@@ -59,7 +59,7 @@ func checkHeaders(h http.Header, m message) *rpcError {
 	want := []struct{ header, value string }{
 		{"MCP-Protocol-Version", version},
 		{"Mcp-Method", m.Method},
-		{"Mcp-Name", m.tool()},
+		{"Mcp-Name", m.name()},
 	}
 	for _, w := range want {
 		if got := unwrap(h.Get(w.header)); got != w.value {
@@ -85,15 +85,18 @@ func unwrap(value string) string {
 	return string(b)
 }
 
-func discover() json.RawMessage {
-	return fmt.Appendf(nil, `{"supportedVersions":[%q],"capabilities":{"tools":{"listChanged":true},"logging":{}},`+
+func (s *server) discover() json.RawMessage {
+	return fmt.Appendf(nil, `{"supportedVersions":[%q],"capabilities":%s,`+
 		`"instructions":"Goes wrong on request.","ttlMs":0,"cacheScope":"private",`+
-		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"faultserver","version":"1.0.0"}}}`, modern)
+		`"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"faultserver","version":"1.0.0"}}}`, modern, s.capabilities())
 }
 
 // complete adds the resultType that every result of revision 2026-07-28 has;
 // the other bytes stay as they are.
 func complete(result json.RawMessage) json.RawMessage {
+	if strings.Contains(string(result), `"resultType":"input_required"`) {
+		return result
+	}
 	if string(result) == "{}" {
 		return json.RawMessage(`{"resultType":"complete"}`)
 	}

@@ -35,6 +35,8 @@ type server struct {
 	failedOnce  bool
 	listed      bool
 	count       stats
+
+	wide wide
 }
 
 // stats is what GET /stats answers. Live counts are of now, the others since
@@ -62,12 +64,17 @@ type listener struct {
 }
 
 func newServer(o options) *server {
+	offered := tools(o.about)
+	if o.wide {
+		offered = append(offered, wideTools()...)
+	}
 	return &server{
 		opt:       o,
-		tools:     tools(o.about),
+		tools:     offered,
 		sessions:  map[string]*session{},
 		listeners: map[*listener]bool{},
 		count:     stats{Methods: map[string]int{}, Calls: map[string]int{}},
+		wide:      wide{heard: map[string]json.RawMessage{}, answers: map[string]chan message{}},
 	}
 }
 
@@ -121,6 +128,16 @@ func (s *server) setTools(n int, only bool) {
 			params["_meta"] = map[string]any{metaSubscription: l.subscription}
 		}
 		l.send(notification("notifications/tools/list_changed", params))
+	}
+}
+
+// tellAll sends a notification to everybody who listens.
+func (s *server) tellAll(note []byte) {
+	s.mu.Lock()
+	listeners := slices.Collect(maps.Keys(s.listeners))
+	s.mu.Unlock()
+	for _, l := range listeners {
+		l.send(note)
 	}
 }
 
@@ -179,6 +196,7 @@ type request struct {
 // nothing for a notification, for a cancelled request and where a fault says
 // so. The request's context must come from session.begin.
 func (s *server) handle(ctx context.Context, r request) []reply {
+	s.wide.take(r.message)
 	if !r.isRequest() {
 		if r.Method == "notifications/cancelled" {
 			var p struct {
@@ -210,6 +228,11 @@ func (s *server) dispatch(ctx context.Context, r request) (json.RawMessage, *rpc
 			return nil, err
 		}
 	}
+	if s.opt.wide {
+		if result, ok := s.serveWide(r); ok {
+			return json.RawMessage(result), nil
+		}
+	}
 	switch r.Method {
 	case "initialize":
 		return s.initialize(ctx, r)
@@ -235,7 +258,7 @@ func (s *server) dispatch(ctx context.Context, r request) (json.RawMessage, *rpc
 	case r.Method == "logging/setLevel" && !r.modern:
 		return r.session.setLevel(r.Params)
 	case r.Method == "server/discover" && r.modern:
-		return discover(), nil
+		return s.discover(), nil
 	case r.Method == "subscriptions/listen" && r.modern:
 		return s.subscribe(ctx, r)
 	}
@@ -263,8 +286,8 @@ func (s *server) initialize(ctx context.Context, r request) (json.RawMessage, *r
 	r.session.mu.Lock()
 	defer r.session.mu.Unlock()
 	r.session.ready = true
-	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":{"tools":{"listChanged":true},"logging":{}},`+
-		`"serverInfo":{"name":"faultserver","version":"1.0.0"},"instructions":"Goes wrong on request."}`, version), nil
+	return fmt.Appendf(nil, `{"protocolVersion":%q,"capabilities":%s,`+
+		`"serverInfo":{"name":"faultserver","version":"1.0.0"},"instructions":"Goes wrong on request."}`, version, s.capabilities()), nil
 }
 
 func (c *session) isReady() bool {

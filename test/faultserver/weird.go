@@ -24,7 +24,9 @@ const weirdResult = `{  "x-first":null,"content" : [` +
 	`{"type":"text","text":"","_meta":{}},` +
 	`{"type":"hologram","frames":[[],{},[[[{"deep":[null,false,0,""]}]]]],"hasMore":false},` +
 	`{"type":"resource_link","uri":"weird://a%2Fb/\u4f60?q=%00","name":"","size":0},` +
-	`{"type":"image","data":"","mimeType":"image/x-none"}],` +
+	`{"type":"image","data":"","mimeType":"image/x-none"},` +
+	`{"mimeType":"audio\/x","type":"audio","data":"AA=="},` +
+	`{"type":"resource","resource":{"uri":"weird:\/\/r","blob":"","_meta":{"n":1E+2}},"annotations":{}}],` +
 	`"struct\u0075redContent":{"id":9007199254740993,"neg":-9223372036854775809,"exp":1E+2,"tiny":1e-400,"half":0.10,` +
 	`"zero":0,"no":false,"nil":null,"e":"","l":[],"o":{},"\u0061b":"escaped name","dup  space":  [ 1 ,2 ] },` +
 	`"isError" :false,"_meta":{"example.org/seq":18446744073709551617,"a.b/c":{}},"x-last":[ ] }`

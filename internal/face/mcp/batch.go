@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"net/http"
 	"sync"
 
@@ -23,23 +24,31 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 		Refuse(w, statusOf(e), e)
 		return
 	}
-	defer s.Enter()()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	p := d.begin(w, r, s, accept, cancel)
+	defer p.end()
 	caller := s.Caller()
-	reply := transport.NewReply(w, accept)
-	defer reply.Close()
 	answers := d.together(parts,
-		func(m *wire.Message) { d.gateway.Notification(caller, m) },
+		func(m *wire.Message) { d.told(caller, m) },
 		func(m *wire.Message) []byte {
-			a := d.gateway.Request(r.Context(), caller, m, reply)
+			a := d.gateway.Request(ctx, caller, m, p.reply)
 			return wire.Splice(a.Raw, a.Edits...)
 		})
 	if answers == nil {
-		reply.Close()
+		p.reply.Close()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	if r.Context().Err() == nil {
-		reply.Respond(http.StatusOK, answers)
+	p.reply.Respond(http.StatusOK, answers)
+}
+
+// told takes what a client of a session sends that gets no answer.
+func (d *Door) told(c *gateway.Caller, m *wire.Message) {
+	if m.Kind == wire.Notification {
+		d.gateway.Notification(c, m)
+	} else {
+		d.gateway.Reply(c, m)
 	}
 }
 
@@ -61,8 +70,9 @@ func (d *Door) split(raw []byte, s *gateway.Session, none *hub.Error) ([][]byte,
 
 // together has the messages of a batch answered, some requests at the same
 // time, and returns the batch of the answers in the order of the requests; nil
-// if there are none. request returns nil if a request gets no answer.
-func (d *Door) together(parts [][]byte, notify func(*wire.Message), request func(*wire.Message) []byte) []byte {
+// if there are none. request returns nil if a request gets no answer; all that is
+// none goes to tell.
+func (d *Door) together(parts [][]byte, tell func(*wire.Message), request func(*wire.Message) []byte) []byte {
 	answers := make([][]byte, len(parts))
 	free := make(chan struct{}, maxTogether)
 	var all sync.WaitGroup
@@ -71,9 +81,9 @@ func (d *Door) together(parts [][]byte, notify func(*wire.Message), request func
 		switch {
 		case err != nil:
 			answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), scanFault(err)).Raw
-		case m.Kind == wire.Notification:
-			notify(&m)
-		case m.Kind == wire.Request:
+		case m.Kind != wire.Request:
+			tell(&m)
+		default:
 			free <- struct{}{}
 			all.Go(func() {
 				defer func() { <-free }()

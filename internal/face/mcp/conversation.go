@@ -48,15 +48,19 @@ func opens(m *wire.Message) bool {
 	return m.Kind == wire.Request && m.MethodName() == protocol.MethodInitialize
 }
 
+// groupParam names a group, in paths and queries.
+const groupParam = "group"
+
 // session finds the legacy session that a request names. It belongs to who
-// opened it; for everybody else there is none.
+// opened it, at the address where it was opened; for everybody else and
+// elsewhere there is none.
 func (d *Door) session(r *http.Request) (*gateway.Session, *hub.Error) {
 	id := r.Header.Get(protocol.HeaderSession)
 	if id == "" {
 		return nil, hub.E(message.SessionMissing, nil)
 	}
 	s, ok := d.gateway.Session(id)
-	if !ok || s.Principal() != principal(r, hub.DoorMCP) {
+	if !ok || s.Principal() != principal(r, hub.DoorMCP) || s.Group() != r.PathValue(groupParam) {
 		return nil, hub.E(message.SessionUnknown, nil)
 	}
 	if v := protocol.Revision(r.Header.Get(protocol.HeaderVersion)); v != "" && !v.Known() {
@@ -75,7 +79,7 @@ func principal(r *http.Request, door hub.Door) hub.Principal {
 // modern checks what every modern message over HTTP carries, and that headers
 // and body say the same (2026-07-28, "Server Validation").
 func modern(r *http.Request, m *wire.Message, header protocol.Revision, said meta) (*gateway.Caller, *hub.Error) {
-	from := principal(r, hub.DoorMCP)
+	from, group := principal(r, hub.DoorMCP), r.PathValue(groupParam)
 	if !said.version.Exists() {
 		switch {
 		case !header.Known():
@@ -83,7 +87,7 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, said met
 		case m.Kind == wire.Request:
 			return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
 		}
-		return &gateway.Caller{Principal: from, Era: protocol.Modern}, mirrored(r, m)
+		return &gateway.Caller{Principal: from, Viewer: hub.Viewer{Group: group}, Era: protocol.Modern}, mirrored(r, m)
 	}
 	version, e := said.revision(m)
 	if e != nil {
@@ -95,7 +99,7 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, said met
 	if string(header) != version {
 		return nil, mismatch(protocol.HeaderVersion, "the body says "+message.Quote(version))
 	}
-	caller, e := said.caller(m, version, from)
+	caller, e := said.caller(m, version, from, group)
 	if e != nil {
 		return nil, e
 	}
@@ -132,18 +136,20 @@ func (said meta) revision(m *wire.Message) (string, *hub.Error) {
 }
 
 // caller checks what every modern request says of its client (2026-07-28,
-// "Per-Request Metadata"), and returns who sent it.
-func (said meta) caller(m *wire.Message, version string, from hub.Principal) (*gateway.Caller, *hub.Error) {
+// "Per-Request Metadata"), and returns who sent it, at the address of the group.
+func (said meta) caller(m *wire.Message, version string, from hub.Principal, group string) (*gateway.Caller, *hub.Error) {
 	if rev := protocol.Revision(version); !rev.Known() || rev.Era() != protocol.Modern {
 		return nil, unsupported(version)
 	}
 	if caps := wire.Lookup(m.Raw, said.all, protocol.MetaCapabilities); !caps.Exists() || m.Raw[caps.Start] != '{' {
 		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaCapabilities)
 	}
-	if info := wire.Lookup(m.Raw, said.all, protocol.MetaClientInfo); info.Exists() && m.Raw[info.Start] != '{' {
+	info := wire.Lookup(m.Raw, said.all, protocol.MetaClientInfo)
+	if info.Exists() && m.Raw[info.Start] != '{' {
 		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaClientInfo)
 	}
-	caller := &gateway.Caller{Principal: from, Era: protocol.Modern}
+	viewer := hub.Viewer{Group: group, Client: gateway.ClientName(m.Raw, info)}
+	caller := &gateway.Caller{Principal: from, Viewer: viewer, Era: protocol.Modern}
 	caller.Level, _ = wire.String(m.Raw, wire.Lookup(m.Raw, said.all, protocol.MetaLogLevel))
 	return caller, nil
 }
@@ -227,7 +233,7 @@ func scanFault(err error) *hub.Error {
 // statusOf is the HTTP status of a refusal.
 func statusOf(err error) int {
 	switch hub.AsError(err).Code {
-	case message.SessionUnknown, message.StreamUnknown:
+	case message.SessionUnknown, message.StreamUnknown, message.GroupUnknown:
 		return http.StatusNotFound
 	case message.MessageTooBig:
 		return http.StatusRequestEntityTooLarge

@@ -29,6 +29,10 @@ const (
 	maxDepth   = 512
 	writeLimit = 10 * time.Second // for the client to take one message
 	silence    = 15 * time.Second // then the client hears that we are still there
+
+	// patience is how long a request of a session may take before its answer
+	// becomes an event stream, by which the client can come back for it.
+	patience = 100 * time.Millisecond
 )
 
 // Door serves MCP clients. It is the handler of the streamable HTTP endpoint;
@@ -50,7 +54,8 @@ func New(g *gateway.Gateway) *Door {
 }
 
 // ServeHTTP answers POST with the answer to the message in it, GET with the
-// stream of a session, and DELETE by ending one.
+// stream of a session, and DELETE by ending one. A path value "group" names the
+// group whose address it is.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
@@ -108,44 +113,56 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch m.Kind {
-	case wire.Notification:
-		if conv.caller != nil {
-			d.gateway.Notification(conv.caller, &m)
-		}
-		w.WriteHeader(http.StatusAccepted)
-	case wire.Response, wire.Failure:
-		w.WriteHeader(http.StatusAccepted) // nobody was asked
-	default:
+	case wire.Request:
 		d.request(w, r, &m, conv, accept)
+	default:
+		d.told(conv.caller, &m)
+		w.WriteHeader(http.StatusAccepted)
 	}
 }
 
 // request answers a single request.
 func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, conv conversation, accept transport.ReplyOptions) {
-	reply := transport.NewReply(w, accept)
-	defer reply.Close()
-	var answer gateway.Answer
 	switch {
 	case conv.opening:
-		var s *gateway.Session
-		if s, answer = d.gateway.Initialize(principal(r, hub.DoorMCP), m); s != nil {
-			w.Header()[protocol.HeaderSession] = []string{s.ID()}
-		}
+		d.open(w, r, m, accept)
+		return
+	case conv.caller.Session != nil:
+		d.inSession(w, r, m, conv.caller, accept)
+		return
 	case !accept.Events && listens(conv.era, m):
 		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
-	default:
-		answer = d.answer(r.Context(), conv.caller, m, reply)
 	}
+	reply := transport.NewReply(w, accept)
+	defer reply.Close()
+	answer := d.answer(r.Context(), conv.caller, m, reply)
 	if r.Context().Err() == nil {
-		reply.Respond(protocol.HTTPStatus(conv.era, answer.Code), answer.Raw, answer.Edits...)
-	}
-	if answer.Own {
-		transport.Recycle(answer.Raw)
+		respond(reply, conv.era, answer)
 	}
 }
 
-// get opens the stream of a legacy session.
+// open answers an initialize request.
+func (d *Door) open(w http.ResponseWriter, r *http.Request, m *wire.Message, accept transport.ReplyOptions) {
+	s, answer := d.gateway.Initialize(principal(r, hub.DoorMCP), r.PathValue(groupParam), m)
+	if s != nil {
+		w.Header()[protocol.HeaderSession] = []string{s.ID()}
+	}
+	reply := transport.NewReply(w, accept)
+	defer reply.Close()
+	respond(reply, protocol.Legacy, answer)
+}
+
+// respond sends the answer to a request, and ends the use of it.
+func respond(reply *transport.Reply, era protocol.Era, a gateway.Answer) {
+	reply.Respond(protocol.HTTPStatus(era, a.Code), a.Raw, a.Edits...)
+	if a.Own {
+		transport.Recycle(a.Raw)
+	}
+}
+
+// get opens the standing stream of a legacy session, or goes on with one that
+// the client has lost.
 func (d *Door) get(w http.ResponseWriter, r *http.Request) {
 	if refuseModern(w, r) {
 		return
@@ -163,8 +180,9 @@ func (d *Door) get(w http.ResponseWriter, r *http.Request) {
 	defer s.Enter()()
 	reply := transport.NewReply(w, accept)
 	defer reply.Close()
-	if reply.Stream() == nil {
-		d.gateway.Stream(r.Context(), s, reply)
+	if e := d.gateway.Stream(r.Context(), s, r.Header.Get(protocol.HeaderEventID), reply); e != nil {
+		reply.Close()
+		Refuse(w, statusOf(e), e)
 	}
 }
 

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"crypto/rand"
 	"net/http"
 	"net/url"
@@ -38,9 +39,14 @@ func (d *Door) sse(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
+	group := cmp.Or(r.PathValue(groupParam), r.URL.Query().Get(groupParam))
+	if e := d.gateway.Known(group); e != nil {
+		Refuse(w, statusOf(e), e)
+		return
+	}
 	reply := transport.NewReply(w, transport.ReplyOptions{Events: true, Silence: silence, WriteLimit: writeLimit})
 	defer reply.Close()
-	s, e := d.newStream(r.Context(), principal(r, hub.DoorSSE), rand.Text(), reply)
+	s, e := d.newStream(r.Context(), principal(r, hub.DoorSSE), group, rand.Text(), reply)
 	if e != nil {
 		Refuse(w, http.StatusServiceUnavailable, e)
 		return

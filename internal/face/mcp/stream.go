@@ -36,10 +36,11 @@ type sender interface {
 // a log level, say, holds for the calls behind it. Each answer is sent by the
 // goroutine that has sent the notifications of its request (design D3).
 type stream struct {
-	door *Door
-	id   string // of HTTP with SSE; "" for others
-	from hub.Principal
-	out  sender
+	door  *Door
+	id    string // of HTTP with SSE; "" for others
+	from  hub.Principal
+	group string // at whose address it is; "" for none
+	out   sender
 
 	ctx    context.Context // ends with the stream
 	cancel context.CancelCauseFunc
@@ -74,11 +75,11 @@ var (
 )
 
 // newStream returns a conversation with a client, for as long as ctx lasts. It
-// ends by end. id is its name in URLs, "" for none; out is not used before the
+// ends by end. group is at whose address it is, id its name in URLs, "" for none; out is not used before the
 // first message is taken.
-func (d *Door) newStream(ctx context.Context, from hub.Principal, id string, out sender) (*stream, *hub.Error) {
+func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id string, out sender) (*stream, *hub.Error) {
 	s := &stream{
-		door: d, id: id, from: from, out: out, calls: make(chan struct{}, maxCalls),
+		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls),
 		running: make(map[string]*task), quiet: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -134,19 +135,19 @@ func (s *stream) take(ctx context.Context, raw []byte) {
 	switch m.Kind {
 	case wire.Request:
 		s.request(ctx, &m)
-	case wire.Notification:
-		s.notification(&m)
-	case wire.Response, wire.Failure: // nobody was asked
+	default:
+		s.told(&m)
 	}
 }
 
-func (s *stream) notification(m *wire.Message) {
-	if m.MethodName() == protocol.NotificationCancelled {
+// told takes what gets no answer.
+func (s *stream) told(m *wire.Message) {
+	if m.Kind == wire.Notification && m.MethodName() == protocol.NotificationCancelled {
 		if id := m.Member("requestId"); id.Exists() {
 			s.cancelTask(gateway.RequestKey(id.Of(m.Raw)))
 		}
 	} else if session := s.current(); session != nil {
-		s.door.gateway.Notification(session.Caller(), m)
+		s.door.told(session.Caller(), m)
 	}
 }
 
@@ -186,7 +187,7 @@ func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
 		if e != nil {
 			return conversation{era: protocol.Modern}, e
 		}
-		caller, e := said.caller(m, version, s.from)
+		caller, e := said.caller(m, version, s.from, s.group)
 		return conversation{era: protocol.Modern, caller: caller}, e
 	}
 	if opens(m) {
@@ -217,12 +218,28 @@ func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 	if a.Own {
 		transport.Recycle(a.Raw)
 	}
+	s.close()
+}
+
+// close ends the conversation if its session was shut down: what is under way
+// is cancelled, and then the stream ends.
+func (s *stream) close() {
+	if s.closing() {
+		s.door.gateway.End(s.current())
+		s.leave()
+	}
+}
+
+// closing reports whether the session was shut down.
+func (s *stream) closing() bool {
+	session := s.current()
+	return session != nil && session.Closing()
 }
 
 // open opens a legacy session, in the place of the one before: a client that
 // begins anew does not wait any more for what it has asked.
 func (s *stream) open(t *task, m *wire.Message) {
-	session, a := s.door.gateway.Initialize(s.from, m)
+	session, a := s.door.gateway.Initialize(s.from, s.group, m)
 	s.settle(t)
 	if session == nil {
 		s.send(a)
@@ -230,7 +247,7 @@ func (s *stream) open(t *task, m *wire.Message) {
 	}
 	s.adopt(session)
 	s.send(a)
-	s.work.Go(func() { s.door.gateway.Stream(s.ctx, session, s) })
+	s.work.Go(func() { s.door.gateway.Stream(s.ctx, session, "", s) })
 }
 
 // adopt makes a session that of the stream and ends the one before; nil for
@@ -280,11 +297,12 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 	go func() {
 		defer s.finish(t)
 		caller := session.Caller()
-		answers := s.door.together(parts, s.notification, func(m *wire.Message) []byte { return s.part(caller, m) })
+		answers := s.door.together(parts, s.told, func(m *wire.Message) []byte { return s.part(caller, m) })
 		s.settle(t)
 		if answers != nil {
 			s.send(gateway.Answer{Raw: answers})
 		}
+		s.close()
 	}()
 }
 
@@ -401,3 +419,12 @@ func (s *stream) send(a gateway.Answer) {
 
 // Notify sends a message that is no answer.
 func (s *stream) Notify(raw []byte) { s.send(gateway.Answer{Raw: raw}) }
+
+// Event implements [gateway.Feed]. Nothing can be resumed here: the conversation
+// ends with its stream.
+func (s *stream) Event(_ string, raw []byte) error {
+	if raw != nil {
+		s.send(gateway.Answer{Raw: raw})
+	}
+	return context.Cause(s.ctx)
+}

@@ -33,7 +33,7 @@ const (
 // WebSocket is the handler of MCP over a WebSocket, to be served at /ws/mcp:
 // one message in each frame, in both directions; the subprotocol "mcp" is
 // agreed to if it is offered. The query client=stdio says that the client is
-// "toolcrib stdio", see [Door.Attached].
+// "toolcrib stdio", see [Door.Attached]; group=NAME names a group.
 //
 // Whoever serves it has checked the request's Origin: browsers let any page
 // open a WebSocket to anywhere.
@@ -53,8 +53,13 @@ func (d *Door) webSocket(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Get("client") == "stdio" {
 		door = hub.DoorStdio
 	}
+	group := r.URL.Query().Get(groupParam)
+	if e := d.gateway.Known(group); e != nil {
+		Refuse(w, statusOf(e), e)
+		return
+	}
 	k := &socket{}
-	s, e := d.newStream(r.Context(), principal(r, door), "", k)
+	s, e := d.newStream(r.Context(), principal(r, door), group, "", k)
 	if e != nil {
 		Refuse(w, http.StatusServiceUnavailable, e)
 		return
@@ -98,6 +103,10 @@ func (k *socket) converse(s *stream) {
 	all.Go(func() {
 		select {
 		case <-s.quiet:
+			if s.closing() {
+				_ = k.conn.Close(websocket.StatusNormalClosure, "")
+				return
+			}
 			_ = k.conn.Close(websocket.StatusGoingAway, "Toolcrib is stopping")
 		case <-s.ctx.Done():
 		}

@@ -97,19 +97,44 @@ func (d *Door) do(ctx context.Context, req *call.Request) (*api.CallResult, erro
 	if err != nil {
 		return nil, err
 	}
+	answer, err := answered(req, res)
+	if err != nil {
+		return nil, err
+	}
+	result := &api.CallResult{
+		Server: res.Server, Result: answer.Result.Of(answer.Raw),
+		IsError:  string(answer.Member("isError").Of(answer.Raw)) == "true",
+		Duration: milliseconds(time.Since(began)),
+	}
+	if res.Entry != nil {
+		result.Tool = res.Entry.Tool.Name
+	}
+	return result, nil
+}
+
+// answered is the answer to a request as the caller is to get it, or why the
+// server refused.
+func answered(req *call.Request, res *call.Result) (*wire.Message, error) {
 	answer := &res.Message
 	if answer.Kind == wire.Failure {
 		text, _ := wire.String(answer.Raw, wire.Lookup(answer.Raw, answer.Error, "message"))
 		code := wire.Lookup(answer.Raw, answer.Error, "code").Of(answer.Raw)
-		return nil, hub.E(message.ServerRefused, nil, "method", protocol.MethodToolsCall,
+		return nil, hub.E(message.ServerRefused, nil, "method", req.Message.MethodName(),
 			"detail", message.Quote(text)+" ("+message.Quote(string(code))+")")
 	}
-	return &api.CallResult{
-		Server: res.Entry.Server.Key, Tool: res.Entry.Tool.Name, Result: answer.Result.Of(answer.Raw),
-		IsError:  string(answer.Member("isError").Of(answer.Raw)) == "true",
-		Duration: milliseconds(time.Since(began)),
-	}, nil
+	if len(res.Edits) == 0 {
+		return answer, nil
+	}
+	edited, err := wire.Scan(wire.Splice(answer.Raw, res.Edits...), wire.Limits{MaxBytes: roomy})
+	if err != nil {
+		return nil, hub.E(message.Internal, err)
+	}
+	return &edited, nil
 }
+
+// roomy is the greatest length of what somebody else has written with a little of
+// ours around or in it.
+const roomy = 2 * wire.DefaultMaxBytes
 
 // wantsEvents reports whether a client takes an event stream.
 func wantsEvents(accept string) bool { return strings.Contains(accept, "text/event-stream") }
@@ -149,8 +174,12 @@ func callMessage(c *api.Call, follow bool) (*wire.Message, error) {
 		b = append(b, `{}`...)
 	}
 	b = append(b, `}}}`...)
-	// What is around the caller's part is small.
-	m, err := wire.Scan(b, wire.Limits{MaxBytes: 2 * wire.DefaultMaxBytes, UniqueKeys: true})
+	return request(b)
+}
+
+// request reads a request that was made of what a caller has given.
+func request(b []byte) (*wire.Message, error) {
+	m, err := wire.Scan(b, wire.Limits{MaxBytes: roomy, UniqueKeys: true})
 	if err != nil {
 		return nil, hub.E(message.ParamsInvalid, err, "detail", err.Error())
 	}

@@ -120,6 +120,7 @@ func checkView(ctx context.Context, c control.Check, err error) api.ConfigCheck 
 		Diff: api.ConfigDiff{
 			Added: some(c.Diff.Added), Changed: some(c.Diff.Changed), Restarted: some(c.Diff.Restarted),
 			Removed: some(c.Diff.Removed), Unchanged: some(c.Diff.Unchanged),
+			Views: c.Diff.Views,
 		},
 	}
 }

@@ -115,7 +115,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		Measure: func(map[string][]int) map[string]stats.Usage { return nil },
 	})
 	c := control.New(control.Options{
-		Source: src, Builtins: keys, Fleet: f, Catalog: h.catalog, Secrets: h.secrets, Log: log,
+		Source: src, Builtins: keys, Fleet: f, Catalog: h.catalog, Secrets: h.secrets, Log: log, Views: h.catalog.SetViews,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: serve, Log: log, Resolve: resolve})
 		},
@@ -211,6 +211,19 @@ func (h *house) lab() *sdk.Server {
 	add("ask", func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		_, err := r.Session.Elicit(ctx, &sdk.ElicitParams{Message: "sure?"})
 		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(err)}}}, nil
+	})
+	read := func(_ context.Context, r *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		if r.Params.URI == "lab://notes/gone" {
+			return nil, sdk.ResourceNotFoundError(r.Params.URI)
+		}
+		return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: r.Params.URI, MIMEType: "text/plain", Text: "what is in it"}}}, nil
+	}
+	s.AddResource(&sdk.Resource{URI: "lab://readme", Name: "readme", Title: "Read me", Description: "First.", MIMEType: "text/plain"}, read)
+	s.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: "lab://notes/{name}", Name: "notes", MIMEType: "text/plain"}, read)
+	s.AddPrompt(&sdk.Prompt{Name: "greet", Title: "Greeting", Arguments: []*sdk.PromptArgument{
+		{Name: "whom", Description: "To be greeted", Required: true}, {Name: "how"},
+	}}, func(_ context.Context, r *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{{Role: "user", Content: &sdk.TextContent{Text: "Hello " + r.Params.Arguments["whom"]}}}}, nil
 	})
 	return s
 }

@@ -112,10 +112,11 @@ func warnings(all []config.Warning) []api.ConfigProblem {
 // statusOf is the HTTP status that goes with a code.
 func statusOf(e *hub.Error) int {
 	switch e.Code {
-	case message.ServerUnknown, message.ToolUnknown, message.SecretUnknown, message.LeaseUnknown:
+	case message.ServerUnknown, message.ToolUnknown, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
+		message.ResultGone, message.SecretUnknown, message.LeaseUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
-		message.ServerDisabled, message.ServerStopped, message.ToolChanged, message.DriftStale:
+		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
@@ -124,7 +125,7 @@ func statusOf(e *hub.Error) int {
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid,
 		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid:
 		return http.StatusUnprocessableEntity
-	case message.TestsBusy:
+	case message.TestsBusy, message.CallersTooMany:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout

@@ -30,6 +30,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"getStatus": true, "listServers": true, "getServer": true, "getServerEntry": true, "getServerLog": true, "listTools": true, "getTool": true,
 		"call": true, "listCalls": true, "getConfig": true, "getOpenAPI": true, "getConfigSchema": true,
 		"listLeases": true, "holdLease": true, "releaseLease": true, "getIndex": true, "exportIndex": true, "getDrift": true, "getStats": true,
+		"listGroups": true, "getGroup": true, "listResources": true, "readResource": true, "listPrompts": true, "getPrompt": true,
 	}
 	operations(h.door, func(path string, op *huma.Operation) {
 		body := ""

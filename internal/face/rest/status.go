@@ -38,6 +38,8 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	for _, server := range d.opt.Control.Servers() {
 		s.Servers++
 		s.Tools += server.Offered
+		s.Resources += server.Resources
+		s.Prompts += server.Prompts
 		if server.Status.State.Running() {
 			s.Ready++
 		}

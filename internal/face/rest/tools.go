@@ -14,6 +14,7 @@ import (
 type (
 	toolsInput struct {
 		Server string `query:"server" doc:"Only those of this server"`
+		Group  string `query:"group" doc:"Those of this group, by the names that they have there"`
 	}
 	toolListOutput struct{ Body api.ToolList }
 	toolInput      struct {
@@ -27,11 +28,15 @@ func (d *Door) tools() {
 	add(d, operation{
 		id: "listTools", method: http.MethodGet, path: "/tools", group: aboutTools,
 		summary: "Every tool that is offered, in the order of MCP's tools/list",
-		errors:  []int{http.StatusUnprocessableEntity},
+		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, func(_ context.Context, in *toolsInput) (*toolListOutput, error) {
+		view, err := d.opt.Catalog.View(hub.Viewer{Group: in.Group})
+		if err != nil {
+			return nil, failed(err)
+		}
 		states := d.states()
 		out := &toolListOutput{api.ToolList{Tools: []api.Tool{}}}
-		for _, e := range d.opt.Catalog.Snapshot().Entries() {
+		for _, e := range view.Tools() {
 			if in.Server == "" || in.Server == e.Server.Key {
 				out.Body.Tools = append(out.Body.Tools, toolView(e, states))
 			}
@@ -70,11 +75,19 @@ func toolView(e *catalog.Entry, states map[string]hub.State) api.Tool {
 		Name: e.Exposed, Server: e.Server.Key, Tool: e.Tool.Name,
 		ReadOnly: e.Tool.ReadOnly, Idempotent: e.Tool.Idempotent, State: string(states[e.Server.Key]),
 	}
-	whole := wire.Value(e.Raw)
-	t.Description, _ = wire.String(e.Raw, wire.Lookup(e.Raw, whole, "description"))
-	var titled bool
-	if t.Title, titled = wire.String(e.Raw, wire.Lookup(e.Raw, whole, "title")); !titled {
-		t.Title, _ = wire.String(e.Raw, wire.Lookup(e.Raw, wire.Lookup(e.Raw, whole, "annotations"), "title"))
+	t.Description, t.Title = text(e.Raw, "description"), text(e.Raw, "title")
+	if t.Title == "" {
+		t.Title = text(e.Raw, "annotations", "title")
 	}
 	return t
+}
+
+// text is a text in a description; "" if there is none.
+func text(raw []byte, path ...string) string {
+	at := wire.Value(raw)
+	for _, name := range path {
+		at = wire.Lookup(raw, at, name)
+	}
+	found, _ := wire.String(raw, at)
+	return found
 }

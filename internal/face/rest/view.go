@@ -19,13 +19,17 @@ func serverView(l message.Lang, s control.Server) api.Server {
 	v := api.Server{
 		Key: def.Key, Name: def.Title(), Kind: string(def.Kind),
 		State: string(st.State), Event: st.Event, Since: st.Since, PID: st.PID, PIDs: st.PIDs, Tools: s.Offered, Hidden: s.Hidden,
-		Instances: st.Instances, Calls: st.Calls, Leases: leaseViews(def.Key, st.Leases), Starts: st.Starts, Losses: st.Losses,
+		Resources: s.Resources, Templates: s.Templates, Prompts: s.Prompts, Clashing: s.Clashing,
+		Instances: st.Instances, Callers: st.Callers, Subscriptions: st.Subscriptions, Calls: st.Calls, Leases: leaseViews(def.Key, st.Leases), Starts: st.Starts, Losses: st.Losses,
 		Misses: st.Misses, Breaker: string(cmp.Or(st.Breaker, hub.BreakerClosed)), Changed: s.Changed,
 		Junk: st.Junk, Stderr: st.Stderr, Protocol: st.Protocol, Info: st.Info,
 		Enabled: def.Enabled, AutoStart: def.AutoStart, Preload: def.Preload, Pinned: def.Pinned, Priority: def.Priority, Timeout: def.Timeout.String(),
 		Command: shownCommand(def.Command), Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
 		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
 		Defined: s.Defined,
+	}
+	if def.Kind != hub.KindBuiltin {
+		v.Connection = string(cmp.Or(def.Connection, hub.ConnectionAuto))
 	}
 	if def.IdleStop > 0 && !def.AutoStart {
 		v.IdleStop = def.IdleStop.String()

@@ -48,6 +48,9 @@ var (
 	buildSuite  = sync.OnceValues(func() (string, error) {
 		return build("everything-server", "github.com/modelcontextprotocol/go-sdk/conformance/everything-server")
 	})
+	buildClient = sync.OnceValues(func() (string, error) {
+		return build("everything-client", "github.com/modelcontextprotocol/go-sdk/conformance/everything-client")
+	})
 )
 
 // HubBinary is the path of the hub, built for this run; with the race detector
@@ -60,6 +63,10 @@ func FaultServer(tb testing.TB) string { return built(tb, buildFaults) }
 // ConformanceServer is the path of the Go SDK's everything-server, which has
 // the fixtures that the official conformance suite asks for.
 func ConformanceServer(tb testing.TB) string { return built(tb, buildSuite) }
+
+// ConformanceClient is the path of the Go SDK's everything-client, which knows
+// what the client scenarios of the official conformance suite want done.
+func ConformanceClient(tb testing.TB) string { return built(tb, buildClient) }
 
 // Long skips the test under -short: what needs programs to be built and
 // started takes seconds.

@@ -47,3 +47,15 @@ func StartConformanceServer(tb testing.TB, stateless bool) string {
 	})
 	return url
 }
+
+// AwaitListening waits until somebody takes connections at the address.
+func AwaitListening(tb testing.TB, address string) {
+	tb.Helper()
+	Await(tb, "somebody listens at "+address, func() bool {
+		conn, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", address)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+}

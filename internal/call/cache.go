@@ -1,0 +1,263 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/upstream"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Bounds of the cache, in bytes.
+const (
+	maxCache  = 64 << 20
+	maxCached = 4 << 20 // of one resource
+	overhead  = 512     // that one costs besides
+)
+
+// maxLife is how long a server may say that a resource is good.
+const maxLife = 24 * time.Hour
+
+// cache keeps the contents of resources, as long as they are good:
+//
+//   - as long as the server says, by ttlMs, and for whom, by cacheScope
+//     (2026-07-28, "Caching"); what is not public is kept for each principal;
+//   - else, if the server says nothing, as long as [hub.Server.ResourceCache]
+//     has it, for each principal, and for each caller that may have a connection
+//     of its own, on which the server may answer otherwise.
+//
+// They are good no longer when the server tells that they have changed, when it
+// is asked for its resources anew, and when the connection on which they came has
+// ended. Neither errors nor questions are kept, nor what came while the server
+// told of a change. Safe for concurrent use.
+type cache struct {
+	mu       sync.Mutex
+	kept     *lru[cached, *content]
+	byServer map[string]*origin
+}
+
+// cached names a content: for whom it is, whose, and which.
+type cached struct{ scope, server, uri string }
+
+// content is what was read.
+type content struct {
+	reply upstream.Reply
+	at    time.Time     // when it was kept
+	life  time.Duration // as the server said; 0 if it said nothing
+	conn  <-chan struct{}
+}
+
+// origin is what is kept of one server.
+type origin struct {
+	keys    map[cached]struct{}
+	changes uint64 // how often something was dropped because the server said so
+}
+
+// standing says how the cache stood when a read was sent.
+type standing struct {
+	changes uint64
+	conn    <-chan struct{} // closed when the connection that it was sent on has ended
+}
+
+func newCache() *cache {
+	c := &cache{byServer: make(map[string]*origin)}
+	c.kept = newLRU(maxCache, func(key cached, _ *content) { delete(c.byServer[key.server].keys, key) })
+	return c
+}
+
+// recall answers a read with what is kept, if that is good. A read that says more
+// than its URI, such as what the server has asked, is not answered so.
+func (p *Pipeline) recall(_ context.Context, r *run) error {
+	for one := range r.Message.Members() {
+		if !wire.KeyIs(r.Message.Raw, one.Key, "uri") && !wire.KeyIs(r.Message.Raw, one.Key, "_meta") {
+			return nil
+		}
+	}
+	var changes uint64
+	if r.reply, changes = p.cache.get(r); r.reply == nil {
+		r.stands = &standing{changes: changes}
+	}
+	return nil
+}
+
+// keep keeps what was read.
+func (p *Pipeline) keep(_ context.Context, r *run) error {
+	if r.stands == nil || r.reply.Message.Kind != wire.Response || protocol.KindOf(&r.reply.Message, r.reply.Era) != protocol.ResultComplete {
+		return nil
+	}
+	if scope, life, ok := r.lasting(); ok {
+		p.cache.put(r, scope, life)
+	}
+	return nil
+}
+
+// The scopes of what is kept, besides that of a caller.
+const (
+	scopePublic = "public"
+	scopeModern = "modern " // and the principal
+	scopeShared = "shared " // and the principal
+	scopeCaller = "caller " // and its id
+)
+
+// lasting is for whom, and how long, the reply is good.
+func (r *run) lasting() (scope string, life time.Duration, ok bool) {
+	m := &r.reply.Message
+	if r.reply.Era == protocol.Legacy {
+		return r.scope(), 0, r.server.ResourceCache > 0
+	}
+	scope = scopeModern + r.Principal.Subject
+	ttl := m.Member("ttlMs")
+	if !ttl.Exists() {
+		return scope, 0, r.server.ResourceCache > 0
+	}
+	if shared, _ := wire.String(m.Raw, m.Member("cacheScope")); shared == "public" {
+		scope = scopePublic
+	}
+	ms, err := strconv.ParseFloat(string(ttl.Of(m.Raw)), 64)
+	if err != nil || !(ms >= 1) {
+		return "", 0, false
+	}
+	return scope, time.Duration(math.Min(ms, float64(maxLife.Milliseconds()))) * time.Millisecond, true
+}
+
+// scope is for whom the answer of a legacy server is.
+func (r *run) scope() string {
+	if r.Caller.Own() && r.server.Connection != hub.ConnectionShared && r.server.Kind != hub.KindBuiltin {
+		return scopeCaller + r.Caller.ID
+	}
+	return scopeShared + r.Principal.Subject
+}
+
+// get returns a copy of what is kept and good for the run, nil if there is none,
+// and how the cache stands.
+func (c *cache) get(r *run) (reply *upstream.Reply, changes uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.byServer[r.server.Key]
+	if of == nil {
+		return nil, 0
+	}
+	for _, scope := range [...]string{scopePublic, scopeModern + r.Principal.Subject, r.scope()} {
+		key := cached{scope, r.server.Key, r.own}
+		this, ok := c.kept.get(key)
+		if !ok {
+			continue
+		}
+		left := this.left(r.server)
+		if left <= 0 {
+			c.kept.drop(key)
+			continue
+		}
+		return this.copy(left), of.changes
+	}
+	return nil, of.changes
+}
+
+// put keeps the run's reply, unless something has changed since it was sent.
+func (c *cache) put(r *run, scope string, life time.Duration) {
+	m := r.reply.Message
+	if len(m.Raw) > maxCached {
+		return
+	}
+	m.Raw = bytes.Clone(m.Raw) // the reply's own bytes are the caller's
+	this := &content{upstream.Reply{Message: m, Era: r.reply.Era}, time.Now(), life, r.stands.conn}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.byServer[r.server.Key]
+	if of == nil {
+		of = &origin{keys: make(map[cached]struct{})}
+		c.byServer[r.server.Key] = of
+	}
+	if of.changes != r.stands.changes {
+		return
+	}
+	key := cached{scope, r.server.Key, r.own}
+	if c.kept.put(key, this, len(m.Raw)+len(key.uri)+len(scope)+overhead) {
+		of.keys[key] = struct{}{}
+	}
+}
+
+// changed drops what is kept of a server for which is reports true.
+func (c *cache) changed(server string, is func(uri string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := c.byServer[server]
+	if of == nil {
+		of = &origin{keys: make(map[cached]struct{})}
+		c.byServer[server] = of
+	}
+	of.changes++
+	for key := range of.keys {
+		if is(key.uri) {
+			c.kept.drop(key)
+		}
+	}
+}
+
+// left is how long the content is good for; not positive if it is not any more.
+func (c *content) left(server *hub.Server) time.Duration {
+	select {
+	case <-c.conn:
+		return 0
+	default:
+	}
+	life := c.life
+	if life == 0 {
+		life = server.ResourceCache
+	}
+	return life - time.Since(c.at)
+}
+
+// copy is the reply, with the time that is left in the place of what the server
+// said.
+func (c *content) copy(left time.Duration) *upstream.Reply {
+	reply := c.reply
+	m := &reply.Message
+	if ttl := m.Member("ttlMs"); ttl.Exists() && c.life > 0 {
+		raw := wire.Splice(m.Raw, wire.Replace(ttl, strconv.AppendInt(nil, left.Milliseconds(), 10)))
+		reply.Message = rescan(raw)
+		return &reply
+	}
+	m.Raw = bytes.Clone(m.Raw)
+	return &reply
+}
+
+// Updated is to be called with each notification of a server's that a resource
+// has changed: what is kept of it, of what it is a part of, and of its parts is
+// dropped. The bytes are not kept.
+func (p *Pipeline) Updated(server string, raw []byte) {
+	m, err := wire.Scan(raw, wire.Limits{})
+	if err != nil {
+		return
+	}
+	uri, ok := wire.String(raw, m.Member("uri"))
+	if !ok {
+		return
+	}
+	p.mentions.add(server, uri)
+	p.cache.changed(server, func(kept string) bool { return partOf(kept, uri) || partOf(uri, kept) })
+}
+
+// Listed is to be called when a server has been asked for its lists, since its
+// resources may then be others than before: what is kept of them is dropped.
+func (p *Pipeline) Listed(server hub.Server, lists hub.Lists) {
+	if lists.Asked&(hub.ListResources|hub.ListTemplates) != 0 {
+		p.cache.changed(server.Key, func(string) bool { return true })
+	}
+}
+
+// partOf reports whether a resource is another, or a part of it by its URI.
+func partOf(uri, whole string) bool {
+	rest, ok := strings.CutPrefix(uri, whole)
+	if !ok {
+		return false
+	}
+	return rest == "" || strings.ContainsRune("/?#", rune(rest[0])) || strings.HasSuffix(whole, "/")
+}

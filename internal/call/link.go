@@ -1,0 +1,173 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/upstream"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Bounds of the links of one result that are replaced by what they lead to.
+const (
+	maxLinks  = 8
+	maxLinked = 1 << 20 // bytes of what one leads to
+	linkTime  = 10 * time.Second
+)
+
+// link is a link in a result.
+type link struct {
+	item   wire.Span // of the content
+	at     wire.Span // the URI, with its quotes
+	uri    string
+	inside []byte // the items that take its place; nil if it stays
+	why    string // it stays
+}
+
+// embed puts what the links of a tool's result lead to in the place of the links,
+// for a caller that cannot read resources. What cannot be had stays a link, and a
+// text after it says why.
+func (p *Pipeline) embed(ctx context.Context, r *run) error {
+	m := &r.reply.Message
+	if !r.view.Profile().EmbedLinks || !bytes.Contains(m.Raw, []byte("resource_link")) || protocol.KindOf(m, r.reply.Era) != protocol.ResultComplete {
+		return nil
+	}
+	links := linksOf(m)
+	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	defer cancel()
+	var all sync.WaitGroup
+	for i := range links {
+		if i == maxLinks {
+			links[i].why = "no more than 8 links of a result are fetched"
+			break // said once for all that follow
+		}
+		all.Go(func() { p.follow(ctx, r, &links[i]) })
+	}
+	all.Wait()
+	var edits []wire.Edit
+	for i := range links {
+		switch l := &links[i]; {
+		case l.inside != nil:
+			edits = append(edits, wire.Replace(l.item, l.inside))
+		case l.why != "":
+			edits = append(edits, wire.Edit{Start: l.item.End, End: l.item.End, Text: l.remark()})
+		}
+	}
+	if len(edits) > 0 {
+		r.reply.Message = rescan(wire.Splice(m.Raw, edits...))
+	}
+	return nil
+}
+
+// linksOf are the links in a result.
+func linksOf(m *wire.Message) []link {
+	if m.Kind != wire.Response {
+		return nil
+	}
+	var links []link
+	for item := range wire.Array(m.Raw, m.Member("content")) {
+		kind := wire.Lookup(m.Raw, item, "type")
+		if name, _ := wire.String(m.Raw, kind); name != "resource_link" {
+			continue
+		}
+		at := wire.Lookup(m.Raw, item, "uri")
+		if uri, ok := wire.String(m.Raw, at); ok {
+			links = append(links, link{item: item, at: at, uri: uri})
+		}
+	}
+	return links
+}
+
+// remark is the item that says why a link stays.
+func (l *link) remark() []byte {
+	text := hub.E(message.LinkRefused, nil, "uri", message.Quote(l.uri), "detail", l.why).Text(message.English)
+	b := wire.AppendString([]byte(`,{"type":"text","text":`), text.String())
+	return append(b, '}')
+}
+
+// follow gets what a link leads to: from the server that has given it or, if that
+// one has nothing there, from the web.
+func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
+	m := &r.reply.Message
+	contents, why := p.linked(ctx, r, l)
+	if contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
+		var body []byte
+		if body, why = p.web.get(ctx, l.uri, l.at.Of(m.Raw)); why == "" {
+			contents = [][]byte{body}
+		}
+	}
+	if contents == nil {
+		l.why = why
+		return
+	}
+	for i, content := range contents {
+		if i > 0 {
+			l.inside = append(l.inside, ',')
+		}
+		l.inside = append(l.inside, `{"type":"resource","resource":`...)
+		l.inside = append(l.inside, content...)
+		for _, member := range [...]string{"annotations", "_meta"} {
+			if at := wire.Lookup(m.Raw, l.item, member); at.Exists() {
+				l.inside = append(append(l.inside, `,"`+member+`":`...), at.Of(m.Raw)...)
+			}
+		}
+		l.inside = append(l.inside, '}')
+	}
+}
+
+// linked reads a link from the server that has given it, and says why it cannot
+// be had if contents is nil.
+func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]byte, why string) {
+	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
+	read := rescan(append(raw, `}}`...))
+	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
+	if err != nil {
+		return nil, reason(err)
+	}
+	reply, err := use.Conn().Do(ctx, &upstream.Request{Message: &read, Name: l.uri}, deaf{})
+	use.Done(err)
+	if err != nil {
+		return nil, reason(err)
+	}
+	answer := &reply.Message
+	switch {
+	case answer.Kind == wire.Failure:
+		return nil, "the server refused to give it"
+	case protocol.KindOf(answer, reply.Era) != protocol.ResultComplete:
+		return nil, "the server asks a question first"
+	case answer.Result.Len() > maxLinked:
+		return nil, tooLarge
+	}
+	for item := range wire.Array(answer.Raw, answer.Member("contents")) {
+		if answer.Raw[item.Start] == '{' {
+			contents = append(contents, item.Of(answer.Raw))
+		}
+	}
+	if contents == nil {
+		return nil, "there is nothing"
+	}
+	return contents, ""
+}
+
+// tooLarge is why a link stays that leads to more than maxLinked.
+const tooLarge = "it is larger than 1 MiB"
+
+// reason is what is told of an error.
+func reason(err error) string {
+	return strings.TrimSuffix(hub.AsError(err).Text(message.English).What, ".")
+}
+
+// deaf is the exchange of requests that no caller has made.
+type deaf struct{}
+
+// Notify implements [hub.Exchange]: it tells nobody.
+func (deaf) Notify([]byte) {}
+
+// Ask implements [hub.Exchange]: there is nobody to ask.
+func (deaf) Ask(_ context.Context, q hub.Question) { q.Answer(nil, hub.E(message.NotAskable, nil)) }

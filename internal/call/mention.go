@@ -1,0 +1,123 @@
+package call
+
+import (
+	"bytes"
+	"context"
+	"iter"
+	"sync"
+
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// Bounds of what is remembered of the URIs that servers mention.
+const (
+	maxMentions  = 10_000 // in all
+	maxOfAResult = 1000
+	maxURI       = 2048 // bytes; longer ones are not remembered
+)
+
+// mentions is which server mentioned a URI last. Safe for concurrent use.
+type mentions struct {
+	mu    sync.Mutex
+	byURI *lru[string, string]
+}
+
+func newMentions() *mentions { return &mentions{byURI: newLRU[string, string](maxMentions, nil)} }
+
+// add remembers that the server has mentioned the URI.
+func (m *mentions) add(server, uri string) {
+	if len(uri) > maxURI {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byURI.put(uri, server, 1)
+}
+
+// of is the server that mentioned the URI last.
+func (m *mentions) of(uri string) (server string, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byURI.get(uri)
+}
+
+// notice remembers the URIs in an answer, so that they can be read.
+func (p *Pipeline) notice(_ context.Context, r *run) error {
+	m := &r.reply.Message
+	if !bytes.Contains(m.Raw, []byte(`"uri"`)) {
+		return nil // which is so for almost all
+	}
+	n := 0
+	for at := range references(r.verb.method, m) {
+		if uri, ok := wire.String(m.Raw, at); ok {
+			p.mentions.add(r.server.Key, uri)
+		}
+		if n++; n == maxOfAResult {
+			break
+		}
+	}
+	return nil
+}
+
+// expose puts the prefixed form in the place of the URIs in an answer, for a
+// caller that knows the server's URIs by that form.
+func (p *Pipeline) expose(_ context.Context, r *run) error {
+	if !r.prefixed {
+		return nil
+	}
+	m := &r.reply.Message
+	for at := range references(r.verb.method, m) {
+		if uri, ok := wire.String(m.Raw, at); ok {
+			r.edits = append(r.edits, wire.Replace(at, wire.AppendString(nil, catalog.Prefixed(r.server.Key, uri))))
+		}
+	}
+	return nil
+}
+
+// references yields the URIs of the server's resources in its answer to a
+// request of the method: those of links, of embedded resources and of what was
+// read. The spans may be of anything, since servers may answer anything.
+func references(method string, m *wire.Message) iter.Seq[wire.Span] {
+	raw := m.Raw
+	return func(yield func(wire.Span) bool) {
+		if m.Kind != wire.Response {
+			return
+		}
+		switch method {
+		case protocol.MethodToolsCall:
+			for item := range wire.Array(raw, m.Member("content")) {
+				if at := reference(raw, item); at.Exists() && !yield(at) {
+					return
+				}
+			}
+		case protocol.MethodResourcesRead:
+			for item := range wire.Array(raw, m.Member("contents")) {
+				if at := wire.Lookup(raw, item, "uri"); at.Exists() && !yield(at) {
+					return
+				}
+			}
+		case protocol.MethodPromptsGet:
+			for item := range wire.Array(raw, m.Member("messages")) {
+				if at := reference(raw, wire.Lookup(raw, item, "content")); at.Exists() && !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reference is the URI in a content block; the zero Span if it has none.
+func reference(raw []byte, block wire.Span) wire.Span {
+	kind := wire.Lookup(raw, block, "type")
+	switch {
+	case !kind.Exists() || raw[kind.Start] != '"':
+		return wire.Span{}
+	case wire.KeyIs(raw, kind, "resource_link"):
+		return wire.Lookup(raw, block, "uri")
+	case wire.KeyIs(raw, kind, "resource"):
+		return wire.Lookup(raw, wire.Lookup(raw, block, "resource"), "uri")
+	}
+	return wire.Span{}
+}

@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// scope says what of the catalog is in a group. The nil scope is everything, as
+// it is.
+type scope struct {
+	group   hub.Group
+	servers map[string]bool
+}
+
+func newScope(g hub.Group) *scope {
+	s := &scope{group: g, servers: make(map[string]bool, len(g.Servers))}
+	for _, key := range g.Servers {
+		s.servers[key] = true
+	}
+	return s
+}
+
+// whole reports whether all that a server has is in the scope.
+func (s *scope) whole(server string) bool { return s == nil || s.servers[server] }
+
+// touches reports whether anything that a server has may be in the scope. A tool
+// can have any name if the server exposes bare ones, or if a name is too long, so
+// that patterns without its key count as well.
+func (s *scope) touches(server string) bool {
+	if s.whole(server) {
+		return true
+	}
+	return slices.ContainsFunc(s.group.Tools, func(pattern string) bool {
+		key, _, named := strings.Cut(pattern, Separator)
+		return !named || strings.Contains(key, "*") || strings.HasPrefix(pattern, server+Separator)
+	})
+}
+
+// tool reports whether a tool is in the scope.
+func (s *scope) tool(e *Entry) bool {
+	if s == nil {
+		return true
+	}
+	in := s.servers[e.Server.Key] || s.named(s.group.Tools, e)
+	return in && !s.named(s.group.Exclude, e)
+}
+
+// named reports whether one of the patterns is for a tool.
+func (s *scope) named(patterns []string, e *Entry) bool {
+	if len(patterns) == 0 {
+		return false
+	}
+	full := e.qualified()
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
+		return fitsPattern(pattern, e.Exposed) || fitsPattern(pattern, full)
+	})
+}
+
+// renamed is the name that a tool of the scope has there instead of its own; ""
+// if it keeps that.
+func (s *scope) renamed(e *Entry) string {
+	if s == nil || len(s.group.Rename) == 0 {
+		return ""
+	}
+	if name, ok := s.group.Rename[e.Exposed]; ok {
+		return name
+	}
+	return s.group.Rename[e.qualified()]
+}
+
+// naming is what the exposed name of the tool is made of.
+func (e *Entry) naming() naming {
+	as := e.Server.Rules.Override[e.Tool.Name].Name
+	if as == "" {
+		as = e.Tool.Name
+	}
+	return naming{server: e.Server.Key, own: e.Tool.Name, as: as, bare: e.Server.BareNames}
+}
+
+// qualified is server__tool; it may be any text.
+func (e *Entry) qualified() string { return qualified(e.Server.Key, e.naming().as) }
+
+// fitsPattern reports whether a text is what a pattern says, in which "*" stands
+// for any text. It takes time in proportion to the product of both lengths at
+// most.
+func fitsPattern(pattern, text string) bool {
+	start, rest, wild := strings.Cut(pattern, "*")
+	if !wild {
+		return pattern == text
+	}
+	text, ok := strings.CutPrefix(text, start)
+	for ok {
+		var part string
+		part, rest, wild = strings.Cut(rest, "*")
+		if !wild {
+			return strings.HasSuffix(text, part)
+		}
+		_, text, ok = strings.Cut(text, part)
+	}
+	return false
+}
+
+// meantBy is [space.meant] among those items alone that are in a view; the zero
+// value if there is none.
+func meantBy[E item](s *space[E], name string, in func(E) bool) (none E) {
+	if e, ok := s.exposed[name]; ok && in(e) {
+		return e
+	}
+	if e, ok := s.qualified[name]; ok && in(e) {
+		return e
+	}
+	for _, e := range s.bare[name] {
+		if in(e) {
+			return e
+		}
+	}
+	if e, ok := s.barred[name]; ok && in(e) {
+		return e
+	}
+	return none
+}

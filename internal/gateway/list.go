@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// listOf is the list that a method asks for.
+func listOf(method string) hub.ListSet {
+	switch method {
+	case protocol.MethodResourcesList:
+		return hub.ListResources
+	case protocol.MethodTemplatesList:
+		return hub.ListTemplates
+	case protocol.MethodPromptsList:
+		return hub.ListPrompts
+	}
+	return hub.ListTools
+}
+
+// list answers the requests for lists, from what the caller sees.
+func (g *Gateway) list(c *Caller, m *wire.Message, method string) (Answer, error) {
+	cursor := ""
+	if at := m.Member("cursor"); at.Exists() && m.Raw[at.Start] != 'n' {
+		var ok bool
+		if cursor, ok = wire.String(m.Raw, at); !ok {
+			return Answer{}, invalid(`"cursor" has to be a string`)
+		}
+	}
+	view, err := g.opt.Catalog.View(c.Viewer)
+	if err != nil {
+		return Answer{}, err
+	}
+	page, err := view.List(c.Era, listOf(method), cursor)
+	if err != nil {
+		return Answer{}, err
+	}
+	return result(m, page), nil
+}
+
+// discover answers server/discover.
+func (g *Gateway) discover(c *Caller, m *wire.Message) (Answer, error) {
+	view, err := g.opt.Catalog.View(c.Viewer)
+	if err != nil {
+		return Answer{}, err
+	}
+	b := protocol.AppendRevisions([]byte(`{"resultType":"complete","supportedVersions":`))
+	b = appendOffer(append(b, ','), view)
+	b = append(b, `,"ttlMs":0,"cacheScope":"private","_meta":{"`+protocol.MetaServerInfo+`":`...)
+	b = append(b, g.opt.ServerInfo...)
+	return result(m, append(b, "}}"...)), nil
+}
+
+// appendOffer appends the members that say what the caller is offered: the union
+// of what the servers in its view have, whether they run or not. Tools and the
+// log are the hub's own offers, with servers or without.
+func appendOffer(b []byte, view *catalog.View) []byte {
+	has := view.Capabilities()
+	told, subscribes := `{"listChanged":true}`, `{"subscribe":true,"listChanged":true}`
+	if view.Profile().Deaf {
+		told, subscribes = `{}`, `{"subscribe":true}`
+	}
+	b = append(b, `"capabilities":{`...)
+	if has.Completions {
+		b = append(b, `"completions":{},`...)
+	}
+	b = append(b, `"logging":{},`...)
+	if has.Prompts {
+		b = append(b, `"prompts":`+told+`,`...)
+	}
+	switch {
+	case has.Subscribe:
+		b = append(b, `"resources":`+subscribes+`,`...)
+	case has.Resources:
+		b = append(b, `"resources":`+told+`,`...)
+	}
+	b = append(b, `"tools":`+told+`}`...)
+	if text := view.Instructions(); text != "" {
+		b = append(b, `,"instructions":`...)
+		b = wire.AppendString(b, text)
+	}
+	return b
+}

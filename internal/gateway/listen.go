@@ -1,0 +1,196 @@
+package gateway
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// maxTogether is how many resources one listen subscribes to at the same time:
+// each may wait for its server.
+const maxTogether = 8
+
+// listener is one subscriptions/listen under way.
+type listener struct {
+	caller  hub.Caller
+	lists   hub.ListSet // of which it hears
+	tag     []byte      // member of _meta that says to which subscription a message belongs
+	watched watched
+	queue   queue
+}
+
+func (g *Gateway) listener(id string) *listener {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.listeners[id]
+}
+
+// Listen answers a subscriptions/listen request: it acknowledges what is
+// honoured, tells of changes as long as ctx lasts, and returns the response
+// for the case that the hub ends the subscription (2026-07-28,
+// "Subscriptions"). Changes that come while the caller reads slowly are told as
+// one.
+func (g *Gateway) Listen(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
+	answer, err := g.listen(ctx, c, m, out)
+	if err != nil {
+		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
+	}
+	return answer
+}
+
+func (g *Gateway) listen(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
+	if err := checkParams(m); err != nil {
+		return Answer{}, err
+	}
+	filter := m.Member("notifications")
+	if !filter.Exists() || m.Raw[filter.Start] != '{' {
+		return Answer{}, invalid(`"notifications" has to be an object`)
+	}
+	uris, err := resourcesOf(m, filter)
+	if err != nil {
+		return Answer{}, err
+	}
+	lists, err := g.honoured(c, m, filter)
+	if err != nil {
+		return Answer{}, err
+	}
+	l := &listener{
+		caller: hub.Caller{ID: rand.Text()}, lists: lists,
+		tag: append([]byte(`"`+protocol.MetaSubscriptionID+`":`), m.ID.Of(m.Raw)...),
+	}
+	g.mu.Lock()
+	g.listeners[l.caller.ID] = l
+	g.mu.Unlock()
+	defer g.dismiss(l)
+
+	uris = g.watchAll(ctx, l, c.Viewer, uris)
+	out.Notify(l.acknowledged(uris))
+	for {
+		raw, ok := l.queue.next(ctx, g.closed)
+		if !ok {
+			return result(m, append(append([]byte(`{"resultType":"complete","_meta":{`), l.tag...), `}}`...)), nil
+		}
+		out.Notify(raw)
+	}
+}
+
+// dismiss ends a listener's subscriptions.
+func (g *Gateway) dismiss(l *listener) {
+	g.mu.Lock()
+	delete(g.listeners, l.caller.ID)
+	g.mu.Unlock()
+	l.watched.end()
+	g.opt.Call.Leave(l.caller.ID)
+}
+
+// changes are the notifications of changed lists, by the member of the filter
+// that asks for them.
+var changes = [...]struct {
+	lists          hub.ListSet
+	filter, method string
+}{
+	{hub.ListTools, "toolsListChanged", protocol.NotificationToolsList},
+	{hub.ListPrompts, "promptsListChanged", protocol.NotificationPrompts},
+	{hub.ListResources, "resourcesListChanged", protocol.NotificationResources},
+}
+
+// honoured is of which lists the listener is told, of those that it asks for.
+func (g *Gateway) honoured(c *Caller, m *wire.Message, filter wire.Span) (hub.ListSet, error) {
+	view, err := g.opt.Catalog.View(c.Viewer)
+	if err != nil {
+		return 0, err
+	}
+	lists := promised(view)
+	for _, change := range changes {
+		if string(wire.Lookup(m.Raw, filter, change.filter).Of(m.Raw)) != "true" {
+			lists &^= change.lists
+		}
+	}
+	return lists, nil
+}
+
+// resourcesOf returns the URIs that the filter asks for.
+func resourcesOf(m *wire.Message, filter wire.Span) ([]string, error) {
+	list := wire.Lookup(m.Raw, filter, "resourceSubscriptions")
+	if list.Exists() && m.Raw[list.Start] != '[' {
+		return nil, invalid(`"resourceSubscriptions" has to be an array`)
+	}
+	var uris []string
+	for one := range wire.Array(m.Raw, list) {
+		uri, ok := wire.String(m.Raw, one)
+		if !ok {
+			return nil, invalid(`"resourceSubscriptions" has to hold strings`)
+		}
+		uris = append(uris, uri)
+	}
+	return uris, nil
+}
+
+// watchAll subscribes to the resources, and returns those where that succeeded,
+// in the same order.
+func (g *Gateway) watchAll(ctx context.Context, l *listener, v hub.Viewer, uris []string) []string {
+	done := make([]bool, len(uris))
+	free := make(chan struct{}, maxTogether)
+	var all sync.WaitGroup
+	for i, uri := range uris {
+		free <- struct{}{}
+		all.Go(func() {
+			defer func() { <-free }()
+			err := g.watch(ctx, &l.watched, &l.caller, v, uri)
+			if done[i] = err == nil; err != nil {
+				g.opt.Log.Info("a resource was not subscribed to", "error", err)
+			}
+		})
+	}
+	all.Wait()
+	honoured := uris[:0]
+	for i, uri := range uris {
+		if done[i] {
+			honoured = append(honoured, uri)
+		}
+	}
+	return honoured
+}
+
+// acknowledged is the first message of a subscription.
+func (l *listener) acknowledged(uris []string) []byte {
+	b := append([]byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationListenAck+`","params":{"_meta":{`), l.tag...)
+	b = append(b, `},"notifications":{`...)
+	comma := ""
+	for _, change := range changes {
+		if l.lists.Has(change.lists) {
+			b = append(b, comma+`"`+change.filter+`":true`...)
+			comma = ","
+		}
+	}
+	for i, uri := range uris {
+		if i == 0 {
+			b = append(b, comma+`"resourceSubscriptions":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = wire.AppendString(b, uri)
+	}
+	if len(uris) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, `}}}`...)
+}
+
+// announceListeners tells those who listen of changed lists.
+func (g *Gateway) announceListeners(which hub.ListSet) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, l := range g.listeners {
+		for _, change := range changes {
+			if which.Has(change.lists) && l.lists.Has(change.lists) {
+				raw := append([]byte(`{"jsonrpc":"2.0","method":"`+change.method+`","params":{"_meta":{`), l.tag...)
+				l.queue.put(append(raw, `}}}`...), change.method)
+			}
+		}
+	}
+}

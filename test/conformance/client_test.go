@@ -1,0 +1,166 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
+)
+
+// The client scenarios have servers of their own, and judge what comes to those.
+// The client that they start is a driver: it starts a hub whose one server is
+// theirs, and lets the client of the Go SDK, which knows each scenario, talk to
+// the hub. Scenarios of authorization are not among them: the hub sends what
+// headers it is told to send, and asks no authorization server.
+
+// drivenBy is the variable that makes the test's program the driver. Its value
+// is the hub and the client, as JSON.
+const drivenBy = "TOOLCRIB_CONFORMANCE_DRIVER"
+
+// driver is what the driver starts.
+type driver struct{ Hub, Client string }
+
+func TestMain(m *testing.M) {
+	if said := os.Getenv(drivenBy); said != "" {
+		var d driver
+		err := json.Unmarshal([]byte(said), &d)
+		if err == nil {
+			err = d.run(os.Args[len(os.Args)-1])
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	rig.Main(m)
+}
+
+// driveLimit bounds one scenario; the suite gives each half a minute.
+const driveLimit = 25 * time.Second
+
+// run has the client talk to the server at the URL through a hub.
+func (d driver) run(url string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), driveLimit)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "toolcrib-conformance-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"suite": map[string]any{"url": url, "bareNames": true, "autoStart": true},
+	}})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "toolcrib.json")
+	if err := os.WriteFile(path, config, 0o600); err != nil {
+		return err
+	}
+	hub := exec.CommandContext(ctx, d.Hub, "serve", "--config", path, "--listen", "127.0.0.1:0", "--data-dir", filepath.Join(dir, "data"))
+	hub.Stderr = os.Stderr
+	hub.Cancel = func() error { return hub.Process.Signal(os.Interrupt) }
+	said, err := hub.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := hub.Start(); err != nil {
+		return fmt.Errorf("start the hub: %w", err)
+	}
+	defer func() {
+		_ = hub.Process.Signal(os.Interrupt)
+		err = errors.Join(err, hub.Wait())
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	at := readyLine.FindStringSubmatch(line)
+	if at == nil {
+		return fmt.Errorf("the hub said %q: %w", line, err)
+	}
+	if err := awaitReady(ctx, at[1]); err != nil {
+		return err
+	}
+	client := exec.CommandContext(ctx, d.Client, at[1]+"/mcp")
+	client.Stdout, client.Stderr = os.Stdout, os.Stderr
+	return client.Run()
+}
+
+var readyLine = regexp.MustCompile(`MCP: (http://\S+)/mcp `)
+
+// awaitReady waits until the hub's servers are ready, or are known not to be.
+func awaitReady(ctx context.Context, hub string) error {
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, hub+"/readyz", http.NoBody)
+		if err != nil {
+			return err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return err
+		}
+		res.Body.Close()
+		if res.StatusCode == http.StatusOK {
+			return nil
+		}
+		time.Sleep(20 * time.Millisecond) // of the driver, which is no test
+	}
+}
+
+// clientScenarios are those that have nothing to do with authorization, by the
+// revision in which they are run.
+func clientScenarios() map[string][]string {
+	return map[string][]string{
+		"2025-11-25": {"initialize", "tools_call", "elicitation-sep1034-client-defaults", "sse-retry", "json-schema-2020-12-preservation"},
+		"2026-07-28": {
+			"tools_call", "request-metadata", "sep-2322-client-request-state", "http-standard-headers",
+			"http-custom-headers", "http-invalid-tool-headers", "json-schema-ref-no-deref", "json-schema-2020-12-preservation",
+		},
+	}
+}
+
+// The official suite's servers find nothing wrong with what reaches them from a
+// client that talks to the hub.
+func TestClient(t *testing.T) {
+	rig.Long(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := json.Marshal(driver{rig.HubBinary(t), rig.ConformanceClient(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for revision, scenarios := range clientScenarios() {
+		for _, scenario := range scenarios {
+			t.Run(revision+" "+scenario, func(t *testing.T) {
+				out := t.TempDir()
+				cmd := exec.CommandContext(t.Context(), rig.NewNode(t), rig.NPM(t, "conformance-0.2", "dist", "index.js"), "client",
+					"--command", self, "--scenario", scenario, "--spec-version", revision, "-o", out)
+				cmd.Env = append(os.Environ(), drivenBy+"="+string(said))
+				text, err := cmd.CombinedOutput()
+				if err != nil {
+					t.Errorf("%v:\n%s", err, text)
+				}
+				for name, s := range read(t, out) {
+					t.Logf("%s: %d checks passed", name, s.passed)
+					for check, fault := range s.faults {
+						t.Errorf("%s: %s", check, fault)
+					}
+					if s.passed == 0 {
+						t.Errorf("no check has passed:\n%s", text)
+					}
+				}
+			})
+		}
+	}
+}
