@@ -73,6 +73,15 @@ func TestRequests(t *testing.T) {
 		{"act", func() error { return ignore(c.ServerAction(ctx, "k", api.ActionStart)) }, seen{"POST", "/servers/k/start", ""}},
 		{"log", func() error { return ignore(c.Log(ctx, "k", 7)) }, seen{"GET", "/servers/k/log?after=7", ""}},
 		{"tools", func() error { return ignore(c.Tools(ctx, "a b", "")) }, seen{"GET", "/tools?server=a+b", ""}},
+		{"tools of a group", func() error { return ignore(c.Tools(ctx, "", "g")) }, seen{"GET", "/tools?group=g", ""}},
+		{"groups", func() error { return ignore(c.Groups(ctx)) }, seen{"GET", "/groups", ""}},
+		{"group", func() error { return ignore(c.Group(ctx, "a/b")) }, seen{"GET", "/groups/a%2Fb", ""}},
+		{"set group", func() error { return ignore(c.SetGroup(ctx, "g", api.GroupDefinition{Servers: []string{"s"}}, "")) }, seen{"PUT", "/groups/g", `{"servers":["s"]}`}},
+		{"remove group", func() error { return c.RemoveGroup(ctx, "g", `"e"`) }, seen{"DELETE", "/groups/g", ""}},
+		{"resources", func() error { return ignore(c.Resources(ctx, "k", "g")) }, seen{"GET", "/resources?group=g&server=k", ""}},
+		{"read", func() error { return ignore(c.ReadResource(ctx, "a:b")) }, seen{"POST", "/resources/read", `{"uri":"a:b"}`}},
+		{"prompts", func() error { return ignore(c.Prompts(ctx, "", "")) }, seen{"GET", "/prompts", ""}},
+		{"prompt", func() error { return ignore(c.GetPrompt(ctx, api.PromptGet{Name: "p"})) }, seen{"POST", "/prompts/get", `{"name":"p"}`}},
 		{"tool", func() error { return ignore(c.Tool(ctx, "t")) }, seen{"GET", "/tools/t", ""}},
 		{"call", func() error {
 			return ignore(c.Call(ctx, api.Call{Tool: "t", Arguments: json.RawMessage(`{"n":12345678901234567890}`)}))

@@ -250,13 +250,13 @@ func (a *App) assemble() error {
 	a.fleet = fleet.New(fleet.Options{
 		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info,
 		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network,
-		Listed: a.catalog.Listed, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
+		Listed: a.listed, Updated: a.updated, Elicited: a.elicited, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
 		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
 	})
 	a.stats = a.measure()
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
-		Brief: a.opt.OnDemand, Costs: a.stats.Typical,
+		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,

@@ -16,7 +16,9 @@ import (
 func (a *App) doors() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", a.mcp)
+	mux.Handle("/mcp/{group}", a.mcp)
 	mux.Handle("/sse", a.mcp.SSE())
+	mux.Handle("/sse/{group}", a.mcp.SSE())
 	mux.Handle("/messages", a.mcp.Messages())
 	mux.Handle("/ws/mcp", a.mcp.WebSocket())
 	mux.Handle(api.Base+"/", a.rest)

@@ -54,6 +54,11 @@ func TestComplete(t *testing.T) {
 		"server add --no-test --prio":      {"--priority"},
 		"server log -n 5 server-":          {"server-one", "server-two"},
 		"config ":                          {"path", "check", "schema", "show", "reload"},
+		"group show ":                      {"group-one", "group-two"},
+		"group set g --server ":            {"server-one", "server-two"},
+		"stdio --group group-t":            {"group-two"},
+		"resource read ":                   {"resource-one", "resource-two"},
+		"prompt get prompt-o":              {"prompt-one"},
 		"connect ":                         {"connectable-one", "connectable-two"},
 		"server add k http://h --env x --": nil,
 	} {

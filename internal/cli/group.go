@@ -24,6 +24,9 @@ type groupList struct{}
 // Run lists the groups.
 func (groupList) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
+		if h.own {
+			h.learn(ctx, "")
+		}
 		list, err := h.Groups(ctx)
 		if err != nil {
 			return err
@@ -65,6 +68,9 @@ type groupShow struct {
 // Run shows one group.
 func (c *groupShow) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
+		if h.own {
+			h.learn(ctx, "")
+		}
 		g, err := h.Group(ctx, c.Name)
 		if err != nil {
 			return err
@@ -147,7 +153,8 @@ func (c *groupSet) Run(ctx context.Context, s *session) error {
 		if s.JSON {
 			return s.out.json(g)
 		}
-		s.group(g)
+		s.out.line(s.out.say("The group %s is at %s.", "分组 %s 的地址：%s"), clean(g.Name), clean(where(g)))
+		s.out.line(s.out.say("What is in it: %s", "查看内容：%s"), "toolcrib group show "+g.Name)
 		return nil
 	})
 }

@@ -99,7 +99,7 @@ func (s *shop) start(dir string) {
 		Resolve: resolve, Listed: s.catalog.Listed, Withhold: s.catalog.Withhold, OnDemand: true,
 	})
 	s.Control = control.New(control.Options{
-		Source: src, Builtins: builtin.Keys(), Fleet: s.fleet, Catalog: s.catalog, Secrets: s.secrets, Log: log,
+		Source: src, Builtins: builtin.Keys(), Fleet: s.fleet, Catalog: s.catalog, Secrets: s.secrets, Log: log, Views: s.catalog.SetViews,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: builtins.Serve, Log: log, Resolve: resolve})
 		},

@@ -301,24 +301,16 @@ func (l *life) queue(ctx context.Context, urgent bool) (leave func(), err error)
 // all that there is to be asked. What a caller declared is not known before there
 // is a caller, and a server asks nobody who did not declare it. So it is seen to
 // ask, and its question goes to the caller whose call it belongs to or is refused
-// by what that one declared (design D3).
+// by what that one declared (design D3). That is so as well where each caller that
+// can be asked has a connection of its own: many servers list what asks only for
+// a client that declared it, and it is the shared connection that lists.
 const askable = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
-
-// declared is what the shared connections of a definition declare. Where each
-// caller that can be asked has one of its own, nobody is to be asked on them.
-func declared(def *hub.Server) []byte {
-	if def.Connection == hub.ConnectionPerCaller && def.Kind != hub.KindBuiltin {
-		return []byte(`{}`)
-	}
-	return []byte(askable)
-}
 
 // together is what is particular to the shared connections.
 func (l *life) together() upstream.Options {
 	s := l.server
-	def := s.definition()
 	return upstream.Options{
-		Era: l.era, Capabilities: declared(&def),
+		Era: l.era, Capabilities: []byte(askable),
 		Updated: func(uri string, raw []byte) { s.updated(&s.common, uri, raw) },
 	}
 }

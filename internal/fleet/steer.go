@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"maps"
 	"slices"
@@ -258,8 +257,7 @@ func sameWay(a, b *hub.Server) bool {
 	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
 		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
 		a.Limits == b.Limits && sameSandbox(a.Sandbox, b.Sandbox) && a.DirectNode == b.DirectNode &&
-		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) &&
-		bytes.Equal(declared(a), declared(b)) // which is said once, when the conversation begins
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
 }
 
 func sameSandbox(a, b *hub.Sandbox) bool {

@@ -233,6 +233,9 @@ func (g *Gateway) End(s *Session) {
 	g.forget(s)
 	g.history.drop(&s.log)
 	g.relevel(s, "")
+	if n := s.queue.lost(); n > 0 {
+		g.opt.Log.Info("a caller did not take all that it was to be told", "dropped", n)
+	}
 }
 
 // expire ends the sessions that have been idle for too long.

@@ -26,7 +26,7 @@ type Exchange interface {
 // elicitation/create or roots/list.
 type Question struct {
 	Server string // that asks, by its key
-	Raw []byte // the whole request, with the id that the server gave it
+	Raw    []byte // the whole request, with the id that the server gave it
 
 	// Answer takes the caller's whole response, with an id of no meaning to the
 	// server. An error, which is a [*Error], means that the caller cannot be

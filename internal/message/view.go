@@ -5,8 +5,6 @@ const (
 	ResourceUnknown Code = "resource_unknown"
 	PromptUnknown   Code = "prompt_unknown"
 	GroupUnknown    Code = "group_unknown"
-	GroupExists     Code = "group_exists"
-	GroupInvalid    Code = "group_invalid"
 	ToolLike        Code = "tool_unknown_like"
 	NotOffered      Code = "not_offered"
 	QuestionUnasked Code = "question_not_declared"
@@ -35,14 +33,6 @@ var viewTexts = texts{
 	GroupUnknown: {
 		Text{"There is no group {group}.", "See what there is: toolcrib group list"},
 		Text{"没有分组 {group}。", "查看现有分组：toolcrib group list"},
-	},
-	GroupExists: {
-		Text{"There is a group {group} already.", "Change it: toolcrib group set {group}"},
-		Text{"分组 {group} 已存在。", "修改它：toolcrib group set {group}"},
-	},
-	GroupInvalid: {
-		Text{"The group {group} cannot be: {detail}.", "Mend that and try again."},
-		Text{"分组 {group} 无效：{detail}。", "请改正后重试。"},
 	},
 	ToolLike: {
 		Text{`There is no tool named "{tool}".`, "These are like it: {names}."},

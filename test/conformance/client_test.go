@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -90,9 +92,45 @@ func (d driver) run(url string) (err error) {
 	if err := awaitReady(ctx, at[1]); err != nil {
 		return err
 	}
+	if tool, legacy := legacyDeeds()[os.Getenv("MCP_CONFORMANCE_SCENARIO")]; legacy && os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION") < "2026-07-28" {
+		return callLegacy(ctx, at[1]+"/mcp", tool)
+	}
 	client := exec.CommandContext(ctx, d.Client, at[1]+"/mcp")
 	client.Stdout, client.Stderr = os.Stdout, os.Stderr
 	return client.Run()
+}
+
+// legacyDeeds are the tools that the legacy scenarios want called. The client of
+// the Go SDK would do as much, but speaks the newest revision to whoever knows it,
+// as the hub does: the scenario would be one of two eras.
+func legacyDeeds() map[string]mcp.CallToolParams {
+	return map[string]mcp.CallToolParams{
+		"tools_call":                          {Name: "add_numbers", Arguments: map[string]any{"a": 5, "b": 3}},
+		"elicitation-sep1034-client-defaults": {Name: "test_client_elicitation_defaults", Arguments: map[string]any{}},
+		"sse-retry":                           {Name: "test_reconnection", Arguments: map[string]any{}},
+	}
+}
+
+// callLegacy calls a tool as a client of 2025-11-25 that accepts whatever it is
+// asked to fill in, as it stands.
+func callLegacy(ctx context.Context, url string, tool mcp.CallToolParams) error {
+	client := mcp.NewClient(&mcp.Implementation{Name: "test-client", Version: "1.0.0"}, &mcp.ClientOptions{
+		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{}}, nil
+		},
+	})
+	session, err := client.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		return fmt.Errorf("connect: %w", err)
+	}
+	defer session.Close()
+	if _, err := session.ListTools(ctx, nil); err != nil {
+		return fmt.Errorf("list the tools: %w", err)
+	}
+	if _, err := session.CallTool(ctx, &tool); err != nil {
+		return fmt.Errorf("call %s: %w", tool.Name, err)
+	}
+	return nil
 }
 
 var readyLine = regexp.MustCompile(`MCP: (http://\S+)/mcp `)

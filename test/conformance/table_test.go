@@ -36,11 +36,13 @@ func (t *table) add(run string, direct, through map[string]scenario) {
 	}
 }
 
-// verdict is what the suite says of a scenario: warnings count as faults.
+// verdict is what the suite says of a scenario.
 func (s scenario) verdict() string {
 	switch {
-	case len(s.faults) > 0:
+	case s.failed > 0:
 		return "fails"
+	case len(s.faults) > 0:
+		return "warning"
 	case s.passed == 0:
 		return "nothing checked"
 	}

@@ -26,8 +26,13 @@ type events struct {
 
 func (h *house) listen(t testing.TB, who string) *events {
 	t.Helper()
+	return h.listenAt(t, "/sse", who)
+}
+
+func (h *house) listenAt(t testing.TB, path, who string) *events {
+	t.Helper()
 	e := &events{tb: t, h: h, who: who}
-	res := e.do(http.MethodGet, "/sse", "")
+	res := e.do(http.MethodGet, path, "")
 	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("the stream begins with %s, %s", res.Status, res.Header)
 	}

@@ -32,7 +32,7 @@ const (
 
 	// patience is how long a request of a session may take before its answer
 	// becomes an event stream, by which the client can come back for it.
-	patience = 100 * time.Millisecond
+	patience = 50 * time.Millisecond
 )
 
 // Door serves MCP clients. It is the handler of the streamable HTTP endpoint;

@@ -1,8 +1,8 @@
 package mcp_test
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"strings"
@@ -49,9 +49,9 @@ func TestMemory(t *testing.T) {
 		if _, err := fmt.Fprintf(conn, "GET /mcp HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", id); err != nil {
 			t.Fatal(err)
 		}
-		line, err := bufio.NewReaderSize(conn, 16).ReadSlice('\n')
-		if err != nil || string(line[:12]) != "HTTP/1.1 200" {
-			t.Fatalf("%s, %v", line, err)
+		var status [len("HTTP/1.1 200")]byte
+		if _, err := io.ReadFull(conn, status[:]); err != nil || string(status[:]) != "HTTP/1.1 200" {
+			t.Fatalf("%s, %v", status, err)
 		}
 		conns[i] = conn
 	}

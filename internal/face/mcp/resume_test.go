@@ -344,7 +344,7 @@ type cutBody struct {
 func (c *cutBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if err == nil && strings.Contains(string(p[:n]), "data:") {
-		c.ReadCloser.Close()
+		c.Close()
 		close(c.of.cut)
 	}
 	return n, err

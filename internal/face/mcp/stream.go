@@ -247,7 +247,7 @@ func (s *stream) open(t *task, m *wire.Message) {
 	}
 	s.adopt(session)
 	s.send(a)
-	s.work.Go(func() { s.door.gateway.Stream(s.ctx, session, "", s) })
+	s.work.Go(func() { _ = s.door.gateway.Stream(s.ctx, session, "", s) }) // there is nothing to resume
 }
 
 // adopt makes a session that of the stream and ends the one before; nil for

@@ -1,0 +1,520 @@
+package property_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// client is one conversation of a caller's, from its beginning to its end. Of
+// everything that it hears it checks whether it may.
+type client struct {
+	run    *run
+	name   string
+	modern bool
+	rev    string // of a legacy one
+	able   string // kinds of questions that it has declared: "s", "e", "u", "r"
+	way    way
+	ctx    context.Context // ends with the conversation
+	cancel context.CancelFunc
+	work   sync.WaitGroup
+
+	mu        sync.Mutex
+	last      int
+	calls     map[string]*request // all that were made, by raw id
+	order     []*request
+	questions map[string]*asked // open, by raw id
+	sent      map[string]bool   // elicitations of which it knows
+	subs      map[string]*sub
+	lists     int // times that it was told of changed tools
+	level     string
+	levelAt   int64 // what a server said after that is to be of the level
+	ambient   int
+	left      bool
+}
+
+// way is how a client's messages reach the hub.
+type way interface {
+	// open opens the conversation.
+	open() error
+	// send sends a message. A request is given with its call, on whose end a way
+	// of one HTTP request for each waits.
+	send(raw []byte, req *request)
+	// abort gives a request up, as the way has it.
+	abort(req *request)
+	// told reports whether what belongs to no request reaches the client now.
+	told() bool
+	// close ends the conversation: politely, or by being gone.
+	close(politely bool)
+}
+
+// request is one request of a client's.
+type request struct {
+	id, method, uri string
+	nonce           string // "" for those that do not reach a server
+	script          []string
+	token           bool
+	level           string // modern
+	began           time.Time
+
+	ended     bool
+	done      chan struct{} // closed when it has ended or is lost
+	cancelled bool
+	dead      bool // nothing may come any more
+	lost      bool // nobody will get the response
+	k         int
+	progress  int
+	answer    *frame
+
+	// Of HTTP: the stream of its response.
+	event string // the last that came
+	cut   context.CancelFunc
+	over  chan struct{} // closed when nobody reads it any more
+}
+
+// asked is a question that the client has.
+type asked struct{ mark mark }
+
+// sub is a subscription.
+type sub struct {
+	on      bool // it was confirmed
+	off     bool // its end was confirmed
+	at      int64
+	listen  *request // modern
+	updates int
+}
+
+func newClient(r *run, name string) *client {
+	c := &client{
+		run: r, name: name, calls: make(map[string]*request), questions: make(map[string]*asked),
+		sent: make(map[string]bool), subs: make(map[string]*sub),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
+}
+
+const modernMeta = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}`
+
+// request sends a request; params are the members of it but _meta, meta those of
+// that.
+func (c *client) request(req *request, params, meta string) *request {
+	c.mu.Lock()
+	c.last++
+	req.id, req.done, req.began = strconv.Itoa(c.last), make(chan struct{}), time.Now()
+	if req.nonce == "+" {
+		req.nonce = c.name + ":" + req.id
+	}
+	c.calls[req.id] = req
+	c.order = append(c.order, req)
+	c.mu.Unlock()
+	var members []string
+	if req.nonce != "" {
+		script, _ := json.Marshal(req.script)
+		members = append(members, `"t/nonce":"`+req.nonce+`","t/script":`+string(script))
+	}
+	if req.token {
+		members = append(members, `"progressToken":`+req.id)
+	}
+	if c.modern {
+		members = append(members, modernMeta)
+	}
+	if meta != "" {
+		members = append(members, meta)
+	}
+	if params != "" {
+		params += ","
+	}
+	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"%s","params":{%s"_meta":{%s}}}`, req.id, req.method, params, strings.Join(members, ","))
+	c.run.note(c.name, ">", raw)
+	c.way.send(raw, req)
+	return req
+}
+
+func (c *client) notify(method, params string) {
+	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"%s","params":{%s}}`, method, params)
+	c.run.note(c.name, ">", raw)
+	c.way.send(raw, nil)
+}
+
+// open opens the conversation.
+func (c *client) open() error {
+	if err := c.way.open(); err != nil {
+		return err
+	}
+	if c.modern {
+		return nil
+	}
+	req := c.request(&request{method: "initialize"},
+		`"protocolVersion":"`+c.rev+`","capabilities":`+c.capabilities()+`,"clientInfo":{"name":"c","version":"1"}`, "")
+	<-req.done
+	if req.answer == nil || req.answer.Result == nil || req.answer.Result.ProtocolVersion != c.rev {
+		return fmt.Errorf("initialize was answered with %+v", req.answer)
+	}
+	c.notify("notifications/initialized", "")
+	return nil
+}
+
+func (c *client) capabilities() string {
+	b := `{"experimental":{"` + c.name + `":{}}`
+	for _, kind := range []struct{ is, has string }{
+		{"s", `"sampling":{}`}, {"r", `"roots":{"listChanged":true}`}, {"eu", `"elicitation":{"form":{},"url":{}}`},
+	} {
+		if strings.Contains(c.able, kind.is) {
+			b += "," + kind.has
+		}
+	}
+	if strings.Contains(c.able, "e") && !strings.Contains(c.able, "u") {
+		b += `,"elicitation":{}`
+	}
+	return b + "}"
+}
+
+// take takes a message that has come. on is the request on whose own stream it
+// came, nil if it came on one for all.
+func (c *client) take(raw []byte, on *request) {
+	c.run.note(c.name, "<", raw)
+	var f frame
+	if err := json.Unmarshal(raw, &f); err != nil {
+		c.run.fail("%s cannot read %s: %v", c.name, raw, err)
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left {
+		return // it does not listen any more
+	}
+	switch {
+	case f.Method == "":
+		c.response(&f, on)
+	case f.ID != nil:
+		c.question(&f, on)
+	default:
+		c.notification(&f, on)
+	}
+}
+
+func (c *client) fail(format string, args ...any) {
+	c.run.fail(c.name+" "+format, args...)
+}
+
+func (c *client) response(f *frame, on *request) {
+	req := c.calls[string(f.ID)]
+	switch {
+	case req == nil:
+		c.fail("got a response to nothing: %s", f.ID)
+		return
+	case on != nil && on != req:
+		c.fail("got the response to %s on the stream of %s", req.id, on.id)
+	case req.ended:
+		c.fail("got a second response to %s", req.id)
+		return
+	case req.dead:
+		c.fail("got a response to %s, which it had cancelled long ago", req.id)
+	}
+	req.ended, req.answer = true, f
+	close(req.done)
+	if req.nonce == "" {
+		if f.Error != nil && !c.mayFail(req, f.Error) {
+			c.fail("was refused %s: %+v", req.method, f.Error)
+		}
+		return
+	}
+	switch {
+	case f.Result != nil:
+		if f.Result.Meta.Nonce != req.nonce {
+			c.fail("got the answer to %q for %q", f.Result.Meta.Nonce, req.nonce)
+		}
+		if req.token && f.Result.Meta.Progress != req.progress {
+			c.fail("got %d of %d messages of progress before the answer to %s", req.progress, f.Result.Meta.Progress, req.nonce)
+		}
+	case f.Error == nil:
+		c.fail("got a response that is none to %s", req.nonce)
+	case f.Error.Data.Nonce != "":
+		if f.Error.Data.Nonce != req.nonce {
+			c.fail("got the error of %q for %q", f.Error.Data.Nonce, req.nonce)
+		}
+		if f.Error.Code == -32042 {
+			c.sent[req.nonce+"/0"] = true
+		}
+	case !c.mayFail(req, f.Error):
+		c.fail("got for %s %v the error %+v", req.nonce, req.script, f.Error)
+	}
+}
+
+// mayFail reports whether an error of the hub's own is honest.
+func (c *client) mayFail(req *request, e *failure) bool {
+	waited := time.Since(req.began)
+	switch e.Data.Code {
+	case "cancelled":
+		return req.cancelled
+	case "timeout":
+		return waited >= callLimit
+	case "not_askable":
+		for _, op := range req.script {
+			if op == "input" && !c.modern {
+				return true
+			}
+		}
+		return false
+	case "server_exited", "server_closed", "server_unreachable", "outcome_unknown", "server_stopped", "server_failed", "server_away", "server_crashed",
+		"session_unknown":
+		return c.run.crashes.Load() > 0
+	case "callers_too_many":
+		return true
+	}
+	return false
+}
+
+// of finds the call that a message belongs to, and checks that it may come now.
+func (c *client) of(m mark, on *request, what string) *request {
+	by, id, _ := strings.Cut(m.Nonce, ":")
+	req := c.calls[id]
+	switch {
+	case by != c.name || req == nil:
+		c.fail("got %s of another one's: %+v", what, m)
+		return nil
+	case on != nil && on != req:
+		c.fail("got %s of %s on the stream of %s", what, m.Nonce, on.id)
+	case req.ended:
+		c.fail("got %s of %s behind its response", what, m.Nonce)
+	case req.dead:
+		c.fail("got %s of %s, which it had cancelled long ago", what, m.Nonce)
+	case m.K <= req.k:
+		c.fail("got %s number %d of %s behind number %d", what, m.K, m.Nonce, req.k)
+	}
+	req.k = m.K
+	return req
+}
+
+func (c *client) notification(f *frame, on *request) {
+	switch p := &f.Params; f.Method {
+	case "notifications/progress":
+		req := c.of(p.Mark, on, "progress")
+		if req == nil {
+			return
+		}
+		if req.progress++; string(p.ProgressToken) != req.id || p.Progress != req.progress {
+			c.fail("got progress %d with token %s, and wants %d of %s", p.Progress, p.ProgressToken, req.progress, req.id)
+		}
+	case "notifications/message":
+		c.line(p, on)
+	case "notifications/cancelled":
+		if id := string(p.RequestID); c.questions[id] == nil {
+			c.fail("was told that nobody wants the answer to %s, which is not open", id)
+		} else {
+			delete(c.questions, id)
+		}
+	case "notifications/resources/updated":
+		s := c.subs[p.URI]
+		if s == nil || s.off {
+			c.fail("was told of %s, to which it is not subscribed", p.URI)
+			return
+		}
+		s.updates++
+		s.at = max(s.at, p.Mark.At)
+		if on != nil && c.modern && string(p.Meta.Subscription) != on.id {
+			c.fail("was told of %s for the subscription %s on the stream of %s", p.URI, p.Meta.Subscription, on.id)
+		}
+	case "notifications/tools/list_changed":
+		c.lists++
+	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
+	case "notifications/elicitation/complete":
+		if !c.sent[p.ElicitationID] {
+			c.fail("was told that %q is done, of which it knows nothing", p.ElicitationID)
+		}
+		delete(c.sent, p.ElicitationID)
+	case "notifications/subscriptions/acknowledged":
+		req := c.calls[string(p.Meta.Subscription)]
+		if req == nil || on != nil && on != req {
+			c.fail("got the acknowledgement of %s", p.Meta.Subscription)
+			return
+		}
+		for _, s := range c.subs {
+			if s.listen == req {
+				s.on = len(p.Notifications.URIs) > 0
+			}
+		}
+	default:
+		c.fail("got %s", f.Method)
+	}
+}
+
+// line checks a line of a log.
+func (c *client) line(p *params, on *request) {
+	m := p.Data.Mark
+	if whose, ok := strings.CutPrefix(m.Nonce, "ambient "); ok {
+		if whose != "" && whose != c.name {
+			c.fail("got a line of the log of %q's connection", whose)
+		}
+		return
+	}
+	req := c.of(m, on, "a line of the log")
+	if req == nil {
+		return
+	}
+	wants, since := c.level, c.levelAt
+	if c.modern {
+		if wants, since = req.level, 0; wants == "" {
+			c.fail("got a line of the log of %s, which asked for none", m.Nonce)
+		}
+	}
+	if wants != "" && m.At > since && rank(p.Level) < rank(wants) {
+		c.fail("got a line of the level %s of %s, and wants %s", p.Level, m.Nonce, wants)
+	}
+}
+
+// levels are those that the programs use, in their order.
+var levels = [...]string{"debug", "info", "warning", "error", "alert"}
+
+func rank(level string) int {
+	for i, l := range levels {
+		if l == level {
+			return i
+		}
+	}
+	return -1
+}
+
+// question takes a question, and answers it as it says itself.
+func (c *client) question(f *frame, on *request) {
+	id, m := string(f.ID), f.Params.Mark
+	kind := map[string]string{"sampling/createMessage": "s", "roots/list": "r", "elicitation/create": "e"}[f.Method]
+	if f.Params.Mode == "url" {
+		kind = "u"
+	}
+	if kind == "" || !strings.Contains(c.able, kind) {
+		c.fail("was asked %s, and has declared %q", f.Method, c.able)
+	}
+	if c.questions[id] != nil {
+		c.fail("was asked twice under the id %s", id)
+	}
+	if whose, ok := strings.CutPrefix(m.Nonce, "ambient "); ok {
+		if whose != "" && whose != c.name {
+			c.fail("was asked in the place of %q", whose)
+		}
+	} else if c.of(m, on, "a question") == nil {
+		return
+	}
+	if f.Params.ElicitationID != "" {
+		c.sent[f.Params.ElicitationID] = true
+	}
+	a := &asked{m}
+	c.questions[id] = a
+	c.work.Go(func() { c.answer(f, id, a) })
+}
+
+func (c *client) answer(f *frame, id string, a *asked) {
+	body := `"result":{"t/mark":` + mark{Nonce: a.mark.Nonce, K: a.mark.K, By: c.name}.json() + `}`
+	times := 1
+	switch a.mark.How {
+	case "never":
+		return
+	case "slow":
+		c.pause(time.Duration(1+a.mark.K%7) * time.Second)
+	case "twice":
+		times = 2
+	case "error":
+		body = fmt.Sprintf(`"error":{"code":-1,"message":"%s/%d"}`, a.mark.Nonce, a.mark.K)
+	case "progress":
+		for i := range 3 {
+			raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"t/mark":%s}}`,
+				f.Params.Meta.ProgressToken, i+1, a.mark.json())
+			if !c.reply(raw, id, a) {
+				return
+			}
+		}
+	}
+	for range times {
+		if !c.reply(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, id, body), id, a) {
+			return
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.questions[id] == a {
+		delete(c.questions, id)
+	}
+}
+
+// reply sends what belongs to a question, unless nobody wants it any more.
+func (c *client) reply(raw []byte, id string, a *asked) bool {
+	c.mu.Lock()
+	open := c.questions[id] == a && !c.left
+	c.mu.Unlock()
+	if open {
+		c.run.note(c.name, ">", raw)
+		c.way.send(bytes.Clone(raw), nil)
+	}
+	return open
+}
+
+// pause waits, or until the conversation ends.
+func (c *client) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// pending are the calls under way, in their order.
+func (c *client) pending() []*request {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []*request
+	for _, req := range c.order {
+		if !req.ended && !req.lost && !req.cancelled && req.nonce != "" {
+			all = append(all, req)
+		}
+	}
+	return all
+}
+
+// lose says that nobody will get the response to a request.
+func (c *client) lose(req *request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !req.ended && !req.lost {
+		req.lost = true
+		close(req.done)
+	}
+}
+
+// giveUp cancels a call.
+func (c *client) giveUp(req *request) {
+	c.mu.Lock()
+	req.cancelled = true
+	c.mu.Unlock()
+	c.way.abort(req)
+}
+
+// leave ends the conversation.
+func (c *client) leave(politely bool) {
+	c.mu.Lock()
+	if c.left {
+		c.mu.Unlock()
+		return
+	}
+	for _, req := range c.order {
+		req.cancelled = true
+	}
+	c.mu.Unlock()
+	c.run.note(c.name, "leaves", nil)
+	c.way.close(politely)
+	c.mu.Lock()
+	c.left = true
+	c.mu.Unlock()
+	c.cancel()
+	c.work.Wait()
+	for _, req := range c.order {
+		c.lose(req)
+	}
+}
