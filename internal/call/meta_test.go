@@ -154,9 +154,9 @@ func TestCallToolRefuses(t *testing.T) {
 			`{"name":"open","Name":"x"}`:       `Name`,
 			`{"name":"call_tool"}`:             `call_tool cannot be called by call_tool`,
 			`{"name":"find_tool"}`:             `find_tool cannot be called by call_tool`,
-			`{"name":"opne"}`:                  `These are like it: open`,
+			`{"name":"opne"}`:                  message.For(message.English, message.ToolLike, map[string]string{"tool": "opne", "names": "open"}).What,
 			`{"name":"reader of files"}`:       `open`,
-			`{"name":"other__read"}`:           `like it`,
+			`{"name":"other__read"}`:           `These are like it: `,
 			`{"name":"other__new"}`:            `There is no tool named "other__new"`,
 			`{"name":"quantum"}`:               `There is no tool named "quantum". List`,
 		} {

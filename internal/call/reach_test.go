@@ -92,7 +92,10 @@ func TestLinkToThisMachine(t *testing.T) {
 	for _, tt := range []struct {
 		allowed bool
 		want    string
-	}{{false, errNotPublic.Error()}, {true, `"text":"inside"`}} {
+	}{
+		{false, message.For(message.English, message.LinkRefused, map[string]string{"uri": site.URL, "detail": errNotPublic.Error()}).String()},
+		{true, `"text":"inside"`},
+	} {
 		c.web = newWeb(tt.allowed)
 		res, err := c.ask("tools/call", `"name":"s__x"`)
 		if err != nil {

@@ -2,6 +2,7 @@ package call
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -332,8 +333,10 @@ func TestSpill(t *testing.T) {
 				for at := range references("tools/call", &m) {
 					uri, _ = wire.String(m.Raw, at)
 				}
-				first := uri
+				first, last := uri, uri
+				notice, _ := said(t, res)
 				for uri != "" {
+					last = uri
 					page, err := c.ask("resources/read", `"uri":"`+uri+`"`)
 					if err != nil {
 						t.Fatal(err)
@@ -353,6 +356,11 @@ func TestSpill(t *testing.T) {
 				}
 				if all != tt.want || pages < 2 {
 					t.Errorf("%d pages of %d bytes, want %d", pages, len(all), len(tt.want))
+				}
+				if want := message.For(message.English, message.ResultKept, map[string]string{
+					"size": strconv.Itoa(len(tt.result)), "pages": strconv.Itoa(pages), "first": first, "last": last,
+				}); notice != want.String() {
+					t.Errorf("the caller is told %s", notice)
 				}
 				bob := func(r *Request) { r.Principal.Subject = "bob" }
 				if _, err := c.ask("resources/read", `"uri":"`+first+`"`, bob); !hub.IsCode(err, message.ResultGone) {

@@ -98,6 +98,9 @@ func standIn(dir string) {
 			}
 			fmt.Print(line)
 		}
+		if key == "escape" { // the sweep is to find what it left, not itself
+			<-p.exited
+		}
 	}
 	fmt.Println("up")
 	forever()

@@ -39,6 +39,22 @@ func proofs() map[codes.Code]string {
 		codes.ServerBroken:    "test/faults.TestBreaker",
 		codes.ToolChanged:     "test/e2e.TestPinned",
 
+		// About resources, prompts, questions and views.
+		codes.ResourceUnknown:      "internal/call.TestVerbsRefused",
+		codes.PromptUnknown:        "internal/call.TestVerbsRefused",
+		codes.GroupUnknown:         "internal/catalog.TestGroupNames",
+		codes.ToolLike:             "internal/call.TestCallToolRefuses",
+		codes.NotOffered:           "internal/upstream.TestNotOffered",
+		codes.QuestionUnasked:      "internal/gateway.TestAskable",
+		codes.QuestionTooMany:      "internal/gateway.TestTooManyQuestions",
+		codes.QuestionExpired:      "internal/gateway.TestWithdrawn",
+		codes.CallersTooMany:       "internal/fleet.TestOwnAreBounded",
+		codes.SubscriptionsTooMany: "internal/fleet.TestSubscribeRefused",
+		codes.EventUnknown:         "internal/face/mcp.TestResume",
+		codes.LinkRefused:          "internal/call.TestLinkToThisMachine",
+		codes.ResultGone:           "internal/call.TestSpill",
+		codes.ResultKept:           "internal/call.TestSpill",
+
 		// About a server.
 		codes.ServerDisabled:     "test/e2e.TestServerReasons",
 		codes.ServerDown:         "test/e2e.TestVSCodeFile",

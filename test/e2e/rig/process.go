@@ -180,7 +180,7 @@ func DeadPort(tb testing.TB) string {
 		tb.Fatal(err)
 	}
 	defer ln.Close()
-	conn, err := net.Dial("tcp", ln.Addr().String())
+	conn, err := (&net.Dialer{}).DialContext(tb.Context(), "tcp", ln.Addr().String())
 	if err != nil {
 		tb.Fatal(err)
 	}
