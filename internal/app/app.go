@@ -58,6 +58,10 @@ type Options struct {
 	CACert string // file of further certificate authorities for remote servers
 	Proxy  string // URL of a proxy for remote servers, in place of the environment's
 
+	// AllowPrivateLinks has links in results also fetched from addresses that are
+	// not public; see [call.Options].
+	AllowPrivateLinks bool
+
 	DataDir string // "" for the default of the system
 	Version string
 	Log     *slog.Logger
@@ -260,11 +264,14 @@ func (a *App) assemble() error {
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
-				Processes: a.trees,
+				Processes: a.trees, Capabilities: []byte(fleet.Askable), // or it would find fewer tools
 			})
 		},
 	})
-	a.call = call.New(call.Options{Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.stats.Observe})
+	a.call = call.New(call.Options{
+		Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.stats.Observe,
+		AllowPrivateLinks: a.opt.AllowPrivateLinks,
+	})
 	a.gateway = gateway.New(gateway.Options{
 		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,
 	})

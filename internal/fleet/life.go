@@ -297,20 +297,20 @@ func (l *life) queue(ctx context.Context, urgent bool) (leave func(), err error)
 	}, nil
 }
 
-// askable is what the shared connections declare to a server that may ask callers:
+// Askable is what the shared connections declare to a server that may ask callers:
 // all that there is to be asked. What a caller declared is not known before there
 // is a caller, and a server asks nobody who did not declare it. So it is seen to
 // ask, and its question goes to the caller whose call it belongs to or is refused
 // by what that one declared (design D3). That is so as well where each caller that
 // can be asked has a connection of its own: many servers list what asks only for
 // a client that declared it, and it is the shared connection that lists.
-const askable = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
+const Askable = `{"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"roots":{"listChanged":true}}`
 
 // together is what is particular to the shared connections.
 func (l *life) together() upstream.Options {
 	s := l.server
 	return upstream.Options{
-		Era: l.era, Capabilities: []byte(askable),
+		Era: l.era, Capabilities: []byte(Askable),
 		Updated: func(uri string, raw []byte) { s.updated(&s.common, uri, raw) },
 	}
 }

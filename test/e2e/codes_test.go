@@ -382,11 +382,14 @@ func TestDoorReasons(t *testing.T) {
 		{http.StatusUpgradeRequired, "upgrade_required", http.MethodGet, "/ws/mcp"},
 		{http.StatusNotFound, "path_unknown", http.MethodGet, "/nothing"},
 		{http.StatusNotFound, "path_unknown", http.MethodGet, api.Base + "/nothing"},
-		{http.StatusNotFound, "path_unknown", http.MethodGet, "/mcp/nothing"},
+		{http.StatusNotFound, "path_unknown", http.MethodGet, "/mcp/no/thing"},
 		{http.StatusNotFound, "path_unknown", http.MethodPost, "/ws/nothing"},
 	} {
 		g.refused(test.status, test.code, test.method, test.path, map[string]string{"Content-Type": "application/json"}, "{}")
 	}
+	g.refused(http.StatusOK, "group_unknown", http.MethodPost, "/mcp/nothing", map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+	}, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
 	if r, err := g.knock(http.MethodGet, api.Base+"/nothing", map[string]string{"Accept-Language": "zh-CN,en;q=0.5"}, http.NoBody); err != nil ||
 		r.header.Get("Content-Language") != "zh" || !strings.Contains(r.body, "没有内容") {
 		t.Errorf("in Chinese: %+v, %v", r, err)

@@ -208,8 +208,8 @@ func TestXiaozhiFile(t *testing.T) {
 	}
 	hub := start()
 	check(t, "in force", inForce(t, hub), []string{
-		`calculator "calculator" stdio priority=10 timeout=30s enabled=true autoStart=false tools=13-0`,
-		`datetime "datetime" stdio priority=10 timeout=30s enabled=true autoStart=false tools=13-0`,
+		`calculator "calculator" stdio priority=10 timeout=30s enabled=true autoStart=false tools=17-0`,
+		`datetime "datetime" stdio priority=10 timeout=30s enabled=true autoStart=false tools=17-0`,
 	})
 	c := connect(t, hub.MCP(), latestLegacy)
 	if got := c.text("calculator__echo", map[string]any{"message": "replaced"}); got != "Echo: replaced" {

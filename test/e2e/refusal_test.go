@@ -214,8 +214,8 @@ func TestPagesOfOtherPorts(t *testing.T) {
 }
 
 // TestChangesNeedTheAdministrator: by every entrance, and whatever the change. To
-// call a tool is none, and neither is a lease, which has a server run as a call
-// does.
+// call a tool, to read a resource and to get a prompt are none, and neither is a
+// lease, which has a server run as a call does.
 func TestChangesNeedTheAdministrator(t *testing.T) {
 	t.Parallel()
 	hub := rig.StartHub(t, rig.Stdio("fault", rig.FaultServer(t)))
@@ -224,10 +224,11 @@ func TestChangesNeedTheAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	open := []string{api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}"}
 	count := 0
 	for _, g := range []gate{atTCP(t, hub), atSocket(t, hub)} {
 		for _, op := range operations(t) {
-			if op.method != http.MethodGet && !op.admin && op.path != api.Base+"/calls" && op.path != api.Base+"/leases/{holder}" {
+			if op.method != http.MethodGet && !op.admin && !slices.Contains(open, op.path) {
 				t.Errorf("%s %s is open to everybody", op.method, op.path)
 			}
 			if !op.admin {

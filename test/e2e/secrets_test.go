@@ -146,6 +146,9 @@ func TestSecretsStayInside(t *testing.T) {
 	if _, err := client.AddServer(t.Context(), api.ServerAdd{Key: "added", Entry: entry}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := client.SetGroup(t.Context(), "talks__env", api.GroupDefinition{Servers: []string{"talks"}}, ""); err != nil {
+		t.Fatal(err)
+	}
 	for _, s := range append(servers, rig.Server{Key: "added"}) {
 		v.search("a call to "+s.Key, c.call(s.Key+"__echo", map[string]any{"text": "x"}).String())
 		if test, err := client.Test(t.Context(), api.Test{Key: s.Key}); err != nil {
@@ -189,7 +192,7 @@ func walk(t *testing.T, hub *rig.Hub, v *vault) {
 				paths = append(paths, strings.Replace(op.path, "{key}", s.Key, 1))
 			}
 		default:
-			paths = append(paths, strings.Replace(op.path, "{name}", "talks__env", 1))
+			paths = append(paths, strings.Replace(op.path, "{name}", "talks__env", 1)) // a tool, and a group
 		}
 	}
 	if len(paths) < 40 {
