@@ -99,9 +99,11 @@ func (g *Gateway) ask(ctx context.Context, s *Session, out Out, asked hub.Questi
 		asked.Answer(nil, e)
 		return
 	}
-	if o, ok := out.(interface{ Stream() error }); ok && errors.Is(o.Stream(), errors.ErrUnsupported) {
-		asked.Answer(nil, unanswerable())
-		return
+	if o, ok := out.(interface{ Stream() error }); ok {
+		if err := o.Stream(); err != nil {
+			asked.Answer(nil, hub.E(message.NotAskable, err))
+			return
+		}
 	}
 	q := &question{Question: asked, out: out}
 	token := wire.Lookup(m.Raw, m.Member("_meta"), protocol.MetaProgressToken)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -64,6 +65,27 @@ func scan(t testing.TB, format string, args ...any) *wire.Message {
 		t.Fatal(err)
 	}
 	return &m
+}
+
+// A call that still ends when its session has does not bring what the level had
+// kept from its caller.
+func TestLevelBehindTheEnd(t *testing.T) {
+	for _, level := range []string{"", "warning"} {
+		g, s, out := newGateway(), &Session{}, &sheet{}
+		x := &exchange{gateway: g, caller: s.Caller(), out: out}
+		s.level.Store(&level)
+		line := []byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"debug","data":1}}`)
+		if x.Notify(line); (out.last() != "") != (level == "") {
+			t.Errorf("with the level %q it heard %q", level, out.last())
+		}
+		out.lines = nil
+		unset := ""
+		s.gone.Store(true)
+		s.level.Store(&unset)
+		if x.Notify(line); out.last() != "" {
+			t.Errorf("with the level %q it heard %s behind the end", level, out.last())
+		}
+	}
 }
 
 const roots = `{"jsonrpc":"2.0","id":7,"method":"roots/list"}`
@@ -237,18 +259,23 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// single is an Out that carries nothing but the response.
-type single struct{ sheet }
+// single is an Out that carries nothing but the response, for a reason.
+type single struct {
+	sheet
+	why error
+}
 
-func (*single) Stream() error { return http.ErrNotSupported }
+func (s *single) Stream() error { return s.why }
 
-// Who takes nothing but the response is not asked.
+// Who takes nothing but the response is not asked, and neither is who is gone.
 func TestSingleAnswer(t *testing.T) {
-	g, a, out := newGateway(), &answers{}, &single{}
-	s := &Session{id: "s", capabilities: []byte(`{"roots":{}}`)}
-	g.ask(t.Context(), s, out, a.question(roots))
-	if !hub.IsCode(a.err, message.NotAskable) || len(out.lines) > 0 || len(s.questions.open) > 0 {
-		t.Errorf("answered with %v, after %q", a.err, out.lines)
+	for _, why := range []error{http.ErrNotSupported, net.ErrClosed} {
+		g, a, out := newGateway(), &answers{}, &single{why: why}
+		s := &Session{id: "s", capabilities: []byte(`{"roots":{}}`)}
+		g.ask(t.Context(), s, out, a.question(roots))
+		if !hub.IsCode(a.err, message.NotAskable) || len(out.lines) > 0 || len(s.questions.open) > 0 {
+			t.Errorf("%v: answered with %v, after %q", why, a.err, out.lines)
+		}
 	}
 }
 
@@ -257,7 +284,7 @@ func TestModernAsked(t *testing.T) {
 	g, a := newGateway(), &answers{}
 	c := &Caller{Era: protocol.Modern}
 	(&exchange{gateway: g, caller: c, out: &sheet{}}).Ask(t.Context(), a.question(roots))
-	if !hub.IsCode(a.err, message.NotAskable) {
+	if !hub.IsCode(a.err, message.QuestionForeign) {
 		t.Errorf("got %v", a.err)
 	}
 	g.Reply(c, scan(t, `{"jsonrpc":"2.0","id":"tc-1","result":{}}`))

@@ -42,7 +42,7 @@ func (x *exchange) wants(m *wire.Message) bool {
 	level := x.caller.Level
 	if x.caller.Session != nil {
 		if level = x.caller.Session.Level(); level == "" {
-			return true
+			return !x.caller.Session.gone.Load() // its end unsets the level
 		}
 	}
 	from, ok := protocol.Level(level)
@@ -58,7 +58,7 @@ func (x *exchange) wants(m *wire.Message) bool {
 // requests to callers, nobody can be asked.
 func (x *exchange) Ask(ctx context.Context, q hub.Question) {
 	if x.caller.Session == nil {
-		q.Answer(nil, unanswerable())
+		q.Answer(nil, foreign(protocol.Legacy, protocol.Modern))
 		return
 	}
 	x.gateway.ask(ctx, x.caller.Session, x.out, q)

@@ -18,8 +18,11 @@ func invalid(detail string) *hub.Error {
 	return hub.E(message.ParamsInvalid, nil, "detail", detail)
 }
 
-func unanswerable() *hub.Error {
-	return hub.E(message.NotAskable, nil)
+// foreign is the error for a question of a server of the other era: what a result
+// asks and what a request asks are not made into each other.
+func foreign(server, caller protocol.Era) *hub.Error {
+	latest := map[protocol.Era]protocol.Revision{protocol.Legacy: protocol.LatestLegacy, protocol.Modern: protocol.LatestModern}
+	return hub.E(message.QuestionForeign, nil, "theirs", string(latest[server]), "ours", string(latest[caller]))
 }
 
 // Fault is the error response to the request with the raw id, nil for a

@@ -81,7 +81,7 @@ func New(opt Options) *Gateway {
 func (g *Gateway) Run(ctx context.Context) error {
 	events := g.opt.Bus.Subscribe(64)
 	defer events.Close()
-	sweep := time.NewTicker(max(g.opt.Idle/30, time.Second))
+	sweep := time.NewTicker(min(max(g.opt.Idle/30, time.Second), keepRead))
 	defer sweep.Stop()
 	for {
 		select {
@@ -142,8 +142,8 @@ type Answer struct {
 // is done in order, and ended by the door. Safe for concurrent use.
 //
 // One that also has a method Stream() error is asked by it, before a question,
-// whether anything but the response reaches the caller: if not, the error is an
-// [errors.ErrUnsupported].
+// whether anything but the response reaches the caller: if it never does, the
+// error is an [errors.ErrUnsupported]; any other says that the caller is gone.
 type Out interface {
 	Notify(raw []byte)
 }
@@ -207,6 +207,9 @@ func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out)
 		Exchange: &exchange{gateway: g, caller: c, out: out},
 	}
 	if s := c.Session; s != nil {
+		if s.gone.Load() {
+			return Answer{}, hub.E(message.SessionUnknown, nil)
+		}
 		req.Session, req.Level, req.Caller = s.id, s.Level(), g.hubCaller(s)
 		defer func() {
 			if s.gone.Load() {
@@ -234,7 +237,7 @@ func (g *Gateway) translate(c *Caller, m *wire.Message, res *call.Result) (Answe
 		return answer, nil
 	}
 	if c.Era == protocol.Legacy && protocol.KindOf(reply, res.Era) != protocol.ResultComplete {
-		return Answer{}, unanswerable()
+		return Answer{}, foreign(res.Era, c.Era)
 	}
 	return Answer{
 		Raw: reply.Raw, Own: true,
@@ -250,6 +253,7 @@ func (g *Gateway) Notification(c *Caller, m *wire.Message) {
 	if s == nil {
 		return
 	}
+	defer s.Enter()() // who has something to tell is there
 	switch name := m.MethodName(); name {
 	case protocol.NotificationCancelled:
 		if id := m.Member("requestId"); id.Exists() {

@@ -23,6 +23,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -51,7 +52,9 @@ type scripted struct {
 	call   func(r request, send func(format string, args ...any)) string
 	more   string                      // capabilities besides those of every scripted server
 	other  func(r request) string      // answers other methods; "" for an empty result
-	send   func(string, ...any)        // writes a message, once the server runs
+	send   func(string, ...any)        // writes a message on the newest connection, once there is one
+	hangUp func()                      // ends that one
+	def    func(*hub.Server)           // changes the definition, unless it is nil
 	over   chan struct{}               // closed when the server has ended, unless it is nil
 	told   func(raw string, m request) // gets what is no request
 }
@@ -64,7 +67,7 @@ func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.Writ
 		defer mu.Unlock()
 		_, _ = fmt.Fprintf(w, format+"\n", args...)
 	}
-	s.send = send
+	s.send, s.hangUp = send, func() { _ = w.Close() }
 	if s.over != nil {
 		defer close(s.over)
 	}
@@ -113,6 +116,12 @@ type hall struct {
 	stop    func()
 }
 
+// dial connects to a scripted server whatever kind its definition says.
+func dial(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
+	opt.Server.Kind = hub.KindBuiltin
+	return upstream.Dial(ctx, opt)
+}
+
 func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
@@ -122,16 +131,19 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 		t.Fatal(err)
 	}
 	def := hub.Server{Key: "s", Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Timeout: time.Hour}
+	if s.def != nil {
+		s.def(&def)
+	}
 	cat.SetServers([]hub.Server{def})
-	listed := make(chan struct{})
+	listed, once := make(chan struct{}), sync.Once{}
 	var g *gateway.Gateway
 	f := fleet.New(fleet.Options{
 		Updated:  func(server string, callers []string, raw []byte) { g.Updated(server, callers, raw) },
 		Elicited: func(server, id string, raw []byte) { g.Elicited(server, id, raw) },
-		Servers:  []hub.Server{def}, Dial: upstream.Dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
+		Servers:  []hub.Server{def}, Dial: dial, Serve: s.serve, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
 		Listed: func(server hub.Server, lists hub.Lists) {
 			cat.Listed(server, lists)
-			close(listed)
+			once.Do(func() { close(listed) })
 		},
 	})
 	opt.Call, opt.Catalog, opt.Bus, opt.Log, opt.ServerInfo = call.New(call.Options{Catalog: cat, Fleet: f, Bus: events, Log: log}), cat, events, log, []byte(`{"name":"hub"}`)
@@ -239,9 +251,16 @@ func TestIdleSessions(t *testing.T) {
 			t.Errorf("%d sessions after 11 minutes, want the busy one", h.Sessions())
 		}
 		leave()
+		for range 2 {
+			time.Sleep(9 * time.Minute)
+			if h.Sessions() != 1 {
+				t.Error("the session ended too early")
+			}
+			h.Notification(busy.Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/x"}`))
+		}
 		time.Sleep(9 * time.Minute)
 		if h.Sessions() != 1 {
-			t.Error("the session ended too early")
+			t.Error("the session of who has something to tell ended")
 		}
 		time.Sleep(2 * time.Minute)
 		if h.Sessions() != 0 {
@@ -279,7 +298,15 @@ func TestEnd(t *testing.T) {
 		if a := <-answers; a != `{"jsonrpc":"2.0","id":"x","result":{"content":[]}}` {
 			t.Errorf("the call of the other session: %s", a)
 		}
-		h.Stream(t.Context(), mine, "", &ear{}) // returns at once
+		if e := h.Stream(t.Context(), mine, "", &ear{}); e == nil || e.Code != message.SessionUnknown {
+			t.Errorf("a stream of the ended session: %v", e)
+		}
+		if a := text(h.Request(t.Context(), mine.Caller(), msg(t, callT), &ear{})); !strings.Contains(a, `"code":"session_unknown"`) {
+			t.Errorf("a call in the ended session: %s", a)
+		}
+		if h.Post(mine).Left() {
+			t.Error("a request of the ended session goes on without its client")
+		}
 	})
 }
 
@@ -428,7 +455,7 @@ func TestEras(t *testing.T) {
 			return `"result":{"resultType":"input_required","requestState":"s"}`
 		}}, gateway.Options{})
 		defer h.stop()
-		if got := text(h.Request(t.Context(), h.open(t).Caller(), msg(t, callT), &ear{})); !strings.Contains(got, "caller_cannot_be_asked") {
+		if got := text(h.Request(t.Context(), h.open(t).Caller(), msg(t, callT), &ear{})); !strings.Contains(got, "question_of_other_revision") {
 			t.Errorf("got %s", got)
 		}
 	})

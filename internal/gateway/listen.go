@@ -3,6 +3,8 @@ package gateway
 import (
 	"context"
 	"crypto/rand"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -184,8 +186,10 @@ func (l *listener) acknowledged(uris []string) []byte {
 // announceListeners tells those who listen of changed lists.
 func (g *Gateway) announceListeners(which hub.ListSet) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, l := range g.listeners {
+	all := slices.Collect(maps.Values(g.listeners))
+	g.mu.Unlock()
+	for i, l := range all {
+		yield(i)
 		for _, change := range changes {
 			if which.Has(change.lists) && l.lists.Has(change.lists) {
 				raw := append([]byte(`{"jsonrpc":"2.0","method":"`+change.method+`","params":{"_meta":{`), l.tag...)

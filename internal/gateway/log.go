@@ -21,6 +21,11 @@ const (
 	// way.
 	keepRead = 30 * time.Second
 
+	// keepTold is how long an event of a standing stream is kept: it was written
+	// to a client that was there, who may take a while to find out that its
+	// connection is dead.
+	keepTold = 5 * time.Minute
+
 	// eventCost is what an event takes besides its message, about.
 	eventCost = 192
 )
@@ -33,6 +38,7 @@ type history struct {
 	bytes int
 	all   list.List // of *event, oldest first
 	read  list.List // of *track whose response was written, oldest first
+	told  list.List // of *event of standing streams, oldest first
 }
 
 // eventLog is the history of one session. The zero value is an empty one. It is
@@ -70,6 +76,9 @@ type event struct {
 	seq uint64
 	raw []byte
 	all *list.Element
+
+	told  *list.Element // in history.told; nil if it was on a request's stream
+	until time.Time     // then it is forgotten; only if it is in there
 }
 
 func (e *event) id() string { return eventID(e.at.number, e.seq) }
@@ -130,6 +139,9 @@ func (h *history) record(t *track, raw []byte) string {
 	if l := t.of; !l.over {
 		e := &event{at: t, seq: t.seq, raw: raw}
 		e.all = h.all.PushBack(e)
+		if t.number == standing {
+			e.until, e.told = time.Now().Add(keepTold), h.told.PushBack(e)
+		}
 		t.kept++
 		l.events = append(l.events, e)
 		l.bytes += len(raw) + eventCost
@@ -244,10 +256,13 @@ func (h *history) drop(l *eventLog) {
 	l.tracks, l.events = nil, nil
 }
 
-// sweep forgets the tracks that were read long enough ago.
+// sweep forgets what was read or told long enough ago.
 func (h *history) sweep(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	for front := h.told.Front(); front != nil && !now.Before(front.Value.(*event).until); front = h.told.Front() {
+		h.remove(front.Value.(*event))
+	}
 	for front := h.read.Front(); front != nil; front = h.read.Front() {
 		t := front.Value.(*track)
 		if now.Before(t.until) {
@@ -267,10 +282,15 @@ func (h *history) sweep(now time.Time) {
 func (h *history) remove(e *event) {
 	t, l := e.at, e.at.of
 	h.all.Remove(e.all)
+	if e.told != nil {
+		h.told.Remove(e.told)
+	}
 	h.bytes -= len(e.raw) + eventCost
 	l.bytes -= len(e.raw) + eventCost
 	if i := slices.Index(l.events, e); i >= 0 {
-		l.events = slices.Delete(l.events, i, i+1)
+		if l.events = slices.Delete(l.events, i, i+1); len(l.events) == 0 {
+			l.events = nil // most sessions have none most of the time
+		}
 	}
 	if t.kept--; t.kept == 0 && t.over {
 		h.forget(t)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -19,13 +20,16 @@ func ids(events []*event) string {
 // it.
 func (h *history) check(t *testing.T, logs ...*eventLog) {
 	t.Helper()
-	events, bytes := 0, 0
+	events, bytes, told := 0, 0, 0
 	for _, l := range logs {
 		sum := 0
 		kept := map[*track]int{}
 		for _, e := range l.events {
 			sum += len(e.raw) + eventCost
 			kept[e.at]++
+			if e.at.number == standing {
+				told++
+			}
 		}
 		for at, n := range kept {
 			if at.kept != n || l.tracks[at.number] != at {
@@ -37,8 +41,8 @@ func (h *history) check(t *testing.T, logs ...*eventLog) {
 		}
 		events, bytes = events+len(l.events), bytes+sum
 	}
-	if h.bytes != bytes || h.all.Len() != events {
-		t.Errorf("%d bytes in %d events, and the history says %d in %d", bytes, events, h.bytes, h.all.Len())
+	if h.bytes != bytes || h.all.Len() != events || h.told.Len() != told {
+		t.Errorf("%d bytes in %d events, %d of them told, and the history says %d in %d, and %d", bytes, events, told, h.bytes, h.all.Len(), h.told.Len())
 	}
 }
 
@@ -146,6 +150,39 @@ func TestHistoryLimits(t *testing.T) {
 		t.Errorf("%d bytes are kept besides a message larger than all that may be", h.bytes)
 	}
 	h.check(t, logs...)
+}
+
+// What was told outside of requests is forgotten after a while, and the stream
+// goes on.
+func TestHistoryTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h history
+		var l eventLog
+		h.record(h.open(&l, nil), []byte("a"))
+		for range 2 {
+			h.record(h.stand(&l), []byte("b"))
+			time.Sleep(time.Minute)
+		}
+		h.check(t, &l)
+		time.Sleep(keepTold - 2*time.Minute - 1)
+		h.sweep(time.Now())
+		if got := ids(l.events); got != "1-1=a 0-1=b 0-2=b" {
+			t.Errorf("too early left is %s", got)
+		}
+		time.Sleep(time.Nanosecond)
+		h.sweep(time.Now())
+		if got := ids(l.events); got != "1-1=a 0-2=b" {
+			t.Errorf("left is %s", got)
+		}
+		time.Sleep(keepTold)
+		h.sweep(time.Now())
+		if _, seq, ok := h.attach(&l, "0-0", nil); !ok || seq != 0 || h.record(h.stand(&l), []byte("c")) != "0-3" {
+			t.Error("the stream is not the same any more")
+		}
+		h.check(t, &l)
+		h.drop(&l)
+		h.check(t, &l)
+	})
 }
 
 // What a client has got is forgotten after a while, what it has not is not.

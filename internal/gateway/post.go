@@ -43,7 +43,8 @@ func (p *Post) Record(raw []byte, detach func()) string {
 }
 
 // Left says that the client has gone. It reports false if too many requests of
-// the session go on without one; then this one is to be cancelled.
+// the session go on without one, or the session has ended; then this one is to be
+// cancelled.
 func (p *Post) Left() bool {
 	s := p.session
 	s.mu.Lock()
@@ -53,7 +54,7 @@ func (p *Post) Left() bool {
 	}
 	p.left = true
 	s.left++
-	return s.left <= maxLeft
+	return s.left <= maxLeft && !s.ended
 }
 
 // Cancel ends the call of a session whose request has the raw id, if there is

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 )
@@ -80,6 +81,19 @@ func (q *queue) drop(spare int) int {
 	return spare
 }
 
+// forget takes the messages out whose keys are such.
+func (q *queue) forget(such func(key string) bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = slices.DeleteFunc(q.waiting, func(m queued) bool {
+		gone := m.key != "" && such(m.key)
+		if gone {
+			q.bytes -= len(m.raw)
+		}
+		return gone
+	})
+}
+
 // take returns the oldest message. If there is none, it returns a channel that
 // is closed when there is one.
 func (q *queue) take() (raw []byte, more <-chan struct{}) {
@@ -122,4 +136,16 @@ func (q *queue) lost() uint64 {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.dropped
+}
+
+// together is how many callers are told something before others have their turn.
+const together = 8
+
+// yield is called before the i-th of many callers is told something. Each wakes
+// the goroutine that writes to it: all of them at once would be in the way of
+// every call for as long as they take.
+func yield(i int) {
+	if i%together == together-1 {
+		runtime.Gosched()
+	}
 }

@@ -49,7 +49,8 @@ func (g *Gateway) announce(which hub.ListSet) {
 			continue
 		}
 		raw := []byte(`{"jsonrpc":"2.0","method":"` + change.method + `"}`)
-		for _, s := range g.all() {
+		for i, s := range g.all() {
+			yield(i)
 			if s.told.Has(change.lists) {
 				s.Push(raw, change.method)
 			}
@@ -64,9 +65,10 @@ func (g *Gateway) announce(which hub.ListSet) {
 //
 // last is the id of the last event that the client has got, "" for none. Then
 // what came after that on the same stream, as far as it is kept, comes first; if
-// the stream is that of a request, Stream returns behind its response. The error
-// is an EventUnknown, before anything was sent, if there is no such stream any
-// more: another stream's events would not be the ones that the client misses.
+// the stream is that of a request, Stream returns behind its response. An error
+// means that nothing was sent: there is no such stream any more, which is an
+// EventUnknown, since another stream's events would not be the ones that the
+// client misses, or the session had ended before.
 func (g *Gateway) Stream(ctx context.Context, s *Session, last string, out Feed) *hub.Error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -85,7 +87,7 @@ func (g *Gateway) Stream(ctx context.Context, s *Session, last string, out Feed)
 	s.mu.Lock()
 	if s.ended {
 		s.mu.Unlock()
-		return nil
+		return hub.E(message.SessionUnknown, nil)
 	}
 	if s.reader != nil {
 		s.reader.end()

@@ -55,6 +55,26 @@ func (w *watched) remove(uri string) {
 	delete(w.uris, uri)
 }
 
+// forget is remove, and takes out of the queue what waits there of the
+// subscription, unless another one is for it as well.
+func (w *watched) forget(uri string, from *queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.uris, uri)
+	from.forget(func(key string) bool {
+		part, ok := strings.CutPrefix(key, aboutUpdated)
+		if !ok || !covers(uri, part) {
+			return false
+		}
+		for other := range w.uris {
+			if covers(other, part) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // end takes all subscriptions out, and lets none in any more.
 func (w *watched) end() {
 	w.mu.Lock()
@@ -63,10 +83,8 @@ func (w *watched) end() {
 }
 
 // as returns in which forms the caller is told about a server's resource: in
-// those in which it subscribed to it or to what it is a part of.
+// those in which it subscribed to it or to what it is a part of. mu is held.
 func (w *watched) as(server, uri string) (verbatim, prefixed bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	for _, at := range w.uris {
 		if at.server != "" && at.server != server || !covers(at.uri, uri) {
 			continue
@@ -130,7 +148,7 @@ func (g *Gateway) subscribe(ctx context.Context, c *Caller, m *wire.Message) (An
 
 func (g *Gateway) unsubscribe(ctx context.Context, c *Caller, m *wire.Message) (Answer, error) {
 	return g.subscription(c, m, func(uri string) error {
-		c.Session.watched.remove(uri)
+		c.Session.watched.forget(uri, &c.Session.queue)
 		return g.opt.Call.Unsubscribe(ctx, g.hubCaller(c.Session), uri)
 	})
 }
@@ -166,8 +184,12 @@ func (g *Gateway) Updated(server string, callers []string, raw []byte) {
 	if !ok {
 		return
 	}
-	u := &update{message: &m, uri: at, server: server, own: uri}
-	for _, id := range callers {
+	u := &update{
+		message: &m, at: at, server: server,
+		verbatim: form{uri: uri}, prefixed: form{uri: catalog.Prefixed(server, uri)},
+	}
+	for i, id := range callers {
+		yield(i)
 		if s, ok := g.Session(id); ok {
 			u.tell(&s.watched, nil, s.Push)
 		} else if l := g.listener(id); l != nil {
@@ -176,31 +198,58 @@ func (g *Gateway) Updated(server string, callers []string, raw []byte) {
 	}
 }
 
+// aboutUpdated begins the key of a notification in a queue; the URI by which the
+// caller knows the resource follows.
+const aboutUpdated = "updated "
+
 // update is one notification on its way to those who hear it.
 type update struct {
-	message     *wire.Message
-	uri         wire.Span
-	server, own string
+	message            *wire.Message
+	at                 wire.Span // of the URI
+	server             string
+	verbatim, prefixed form
+}
+
+// form is an update as those callers are told of it who know the resource by the
+// URI. All who need no tag are given the same bytes: there may be many.
+type form struct {
+	uri string
+	raw []byte // once it was needed
+	key string // as raw
 }
 
 // tell puts the notification, in the forms that the caller knows, with the tag if
 // there is one.
 func (u *update) tell(w *watched, tag []byte, put func(raw []byte, key string)) {
-	verbatim, prefixed := w.as(u.server, u.own)
+	w.mu.Lock() // until it is put: see forget
+	defer w.mu.Unlock()
+	verbatim, prefixed := w.as(u.server, u.verbatim.uri)
 	if verbatim {
-		put(u.raw(u.own, tag), "updated "+u.own)
+		put(u.in(&u.verbatim, tag))
 	}
 	if prefixed {
-		uri := catalog.Prefixed(u.server, u.own)
-		put(u.raw(uri, tag), "updated "+uri)
+		put(u.in(&u.prefixed, tag))
 	}
 }
 
+// in returns the notification in the form, with the tag if there is one, and its
+// key in a queue.
+func (u *update) in(f *form, tag []byte) (raw []byte, key string) {
+	if f.raw == nil {
+		f.raw, f.key = u.raw(f.uri, nil), aboutUpdated+f.uri
+	}
+	if tag == nil {
+		return f.raw, f.key
+	}
+	return u.raw(f.uri, tag), f.key
+}
+
+// raw is the notification with the URI, and with the tag if there is one.
 func (u *update) raw(uri string, tag []byte) []byte {
 	raw := u.message.Raw
 	edits := make([]wire.Edit, 0, 2)
-	if uri != u.own {
-		edits = append(edits, wire.Replace(u.uri, wire.AppendString(nil, uri)))
+	if uri != u.verbatim.uri {
+		edits = append(edits, wire.Replace(u.at, wire.AppendString(nil, uri)))
 	}
 	if tag != nil {
 		if meta := u.message.Member("_meta"); meta.Exists() && raw[meta.Start] == '{' {

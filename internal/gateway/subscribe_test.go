@@ -118,6 +118,45 @@ func TestUpdated(t *testing.T) {
 	})
 }
 
+// Who unsubscribes is not told any more of what it has not read of yet, but of
+// all that it is still subscribed to.
+func TestUpdatedBeforeUnsubscribe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []string
+		server := library(&asked)
+		h := start(t, server, gateway.Options{})
+		defer h.stop()
+		synctest.Wait()
+		s := h.greet(t, `{}`)
+		tell := func(method, uri string) {
+			t.Helper()
+			const fine = `{"jsonrpc":"2.0","id":1,"result":{}}`
+			if a := text(h.Request(t.Context(), s.Caller(), msg(t, `{"jsonrpc":"2.0","id":1,"method":%q,"params":{"uri":%q}}`, method, uri), &ear{})); a != fine {
+				t.Errorf("%s: %s", method, a)
+			}
+		}
+		prefixed := catalog.Prefixed("s", "a:/1")
+		for _, uri := range []string{"a:/1", "a:/1/x", prefixed} {
+			tell("resources/subscribe", uri)
+		}
+		for _, uri := range []string{"a:/1", "a:/1/x", "a:/1/y"} {
+			server.send(updated, uri)
+		}
+		synctest.Wait()
+		tell("resources/unsubscribe", "a:/1")
+		e := &ear{}
+		go h.Stream(t.Context(), s, "", e)
+		synctest.Wait()
+		var want []string
+		for _, uri := range []string{prefixed, "a:/1/x", prefixed + "/x", prefixed + "/y"} {
+			want = append(want, fmt.Sprintf(updated, uri))
+		}
+		if !slices.Equal(e.heard, want) {
+			t.Errorf("heard %q, want %q", e.heard, want)
+		}
+	})
+}
+
 func TestSubscribeParams(t *testing.T) {
 	var asked []string
 	h := start(t, library(&asked), gateway.Options{})

@@ -73,6 +73,12 @@ func For(lang Lang, code Code, args Args) Text {
 	return Text{What: r.Replace(t.What), Remedy: r.Replace(t.Remedy)}
 }
 
+// Known reports whether the catalogue has the code.
+func Known(code Code) bool {
+	_, ok := catalogue[code]
+	return ok
+}
+
 // Codes returns every code of the catalogue, in no particular order.
 func Codes() []Code {
 	all := make([]Code, 0, len(catalogue))

@@ -7,6 +7,7 @@ const (
 	GroupUnknown    Code = "group_unknown"
 	ToolLike        Code = "tool_unknown_like"
 	NotOffered      Code = "not_offered"
+	QuestionForeign Code = "question_of_other_revision"
 	QuestionUnasked Code = "question_not_declared"
 	QuestionTooMany Code = "too_many_questions"
 	QuestionExpired Code = "question_not_answered"
@@ -23,12 +24,12 @@ const (
 
 var viewTexts = texts{
 	ResourceUnknown: {
-		Text{"There is no resource {uri}.", "See what there is with resources/list and resources/templates/list."},
-		Text{"没有资源 {uri}。", "请用 resources/list 和 resources/templates/list 查看现有资源。"},
+		Text{"There is no resource {uri}.", "List the resources and their templates again; they may have changed."},
+		Text{"没有资源 {uri}。", "请重新获取资源和资源模板列表，它们可能已变。"},
 	},
 	PromptUnknown: {
-		Text{"There is no prompt {prompt}.", "See what there is with prompts/list."},
-		Text{"没有提示 {prompt}。", "请用 prompts/list 查看现有提示。"},
+		Text{"There is no prompt {prompt}.", "List the prompts again; names may have changed."},
+		Text{"没有提示 {prompt}。", "请重新获取提示列表，名称可能已变。"},
 	},
 	GroupUnknown: {
 		Text{"There is no group {group}.", "See what there is: toolcrib group list"},
@@ -41,6 +42,10 @@ var viewTexts = texts{
 	NotOffered: {
 		Text{`The server "{server}" does not offer {method}.`, "See what it offers: toolcrib server show {server}"},
 		Text{"服务器“{server}”不提供 {method}。", "查看其提供的功能：toolcrib server show {server}"},
+	},
+	QuestionForeign: {
+		Text{"The server asks its caller in the way of MCP {theirs}, which a caller of MCP {ours} cannot answer.", "Use a client that speaks MCP {theirs}."},
+		Text{"服务器按 MCP {theirs} 的方式向调用方提问，而 MCP {ours} 的调用方无法回答。", "请使用支持 MCP {theirs} 的客户端。"},
 	},
 	QuestionUnasked: {
 		Text{"This caller cannot be asked: it did not declare {capability}.", ""},

@@ -29,8 +29,13 @@ func OwnedMembers() []Owned {
 		{"params.ref.name, params.ref.uri", "completion/complete", "callers know a prompt or a template as the hub exposes it"},
 		{"params.uri", "resources/read, resources/subscribe, resources/unsubscribe", "callers know a resource by its exposed URI"},
 		{"result.tools[].name", "tools/list", "callers know a tool by its exposed name"},
+		{"result.tools[].description", "tools/list", "where the configuration has another one for the tool"},
 		{"result.prompts[].name", "prompts/list", "callers know a prompt by its exposed name"},
 		{"result.resources[].uri, result.resourceTemplates[].uriTemplate", "resources/list, resources/templates/list", "callers know a resource by its exposed URI"},
+		{"result.contents[].uri", "resources/read", "where the caller knows the resource by its prefixed URI"},
+		{"result.content[].uri, result.content[].resource.uri", "tools/call", "where the server's resources are set to be prefixed"},
+		{"result.messages[].content.uri, result.messages[].content.resource.uri", "prompts/get", "where the server's resources are set to be prefixed"},
+		{"result.content", "tools/call", "where a large result is kept, or links are replaced, as the configuration has it"},
 		{"params.uri", NotificationUpdated, "callers know a resource by its exposed URI"},
 		{"result.nextCursor, params.cursor", "lists", "pages are the hub's own"},
 		{"params.requestId", NotificationCancelled, "each leg numbers its own requests"},
@@ -43,7 +48,7 @@ func OwnedMembers() []Owned {
 		{"params._meta[" + MetaSubscriptionID + "]", "notifications", "names the caller's own subscription"},
 		{"result._meta[" + MetaServerInfo + "]", "modern results", "towards a caller the server is the hub"},
 		{"result.resultType", "results between the eras", "exists in the modern era only"},
-		{"result.ttlMs, result.cacheScope", "cacheable results", "the hub's lists are its own; exist in the modern era only"},
-		{"error.code", "errors between the eras", "see TranslateCode"},
+		{"result.ttlMs, result.cacheScope", "cacheable results", "the hub's lists are its own, and what it has kept holds for the time that is left; exist in the modern era only"},
+		{"error.code", "errors between the eras", "the one of a resource that is not there is another number in the modern era"},
 	}
 }

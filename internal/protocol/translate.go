@@ -122,7 +122,7 @@ func KindOf(m *wire.Message, era Era) ResultKind {
 		return ResultComplete
 	}
 	kind := m.Member("resultType")
-	if !kind.Exists() || wire.KeyIs(m.Raw, kind, "complete") {
+	if !kind.Exists() || m.Raw[kind.Start] == '"' && wire.KeyIs(m.Raw, kind, "complete") {
 		return ResultComplete
 	}
 	return ResultOther

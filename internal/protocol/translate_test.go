@@ -145,6 +145,23 @@ func FuzzResultEdits(f *testing.F) {
 	})
 }
 
+// What a server gives as the kind of its result may be any value.
+func TestKindOf(t *testing.T) {
+	for result, want := range map[string]protocol.ResultKind{
+		`{}`: protocol.ResultComplete, `{"resultType":"complete"}`: protocol.ResultComplete, `{"resultType":"\u0063omplete"}`: protocol.ResultComplete,
+		`{"resultType":"input_required"}`: protocol.ResultOther, `{"resultType":""}`: protocol.ResultOther, `{"resultType":null}`: protocol.ResultOther,
+		`{"resultType":5}`: protocol.ResultOther, `{"resultType":[]}`: protocol.ResultOther, `{"resultType":{"complete":1}}`: protocol.ResultOther,
+	} {
+		m := scan(t, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
+		if got := protocol.KindOf(m, protocol.Modern); got != want {
+			t.Errorf("%s: got %d, want %d", result, got, want)
+		}
+		if got := protocol.KindOf(m, protocol.Legacy); got != protocol.ResultComplete {
+			t.Errorf("%s of the legacy era: got %d", result, got)
+		}
+	}
+}
+
 // FuzzRequestEdits holds the translation to its promise: whatever the request,
 // the outcome is JSON, only what the hub owns has changed, and doing it again
 // for the same leg changes nothing but the order of the hub's own members.

@@ -64,13 +64,22 @@ func NewReply(w http.ResponseWriter, opt ReplyOptions) *Reply {
 	return p
 }
 
-// Stream begins the event stream now. It reports an error if the client does
-// not take one.
+// Stream begins the event stream now. It reports an error if what is sent on it
+// reaches nobody, now or later: the client does not take one, which is an
+// [errors.ErrUnsupported], or was gone before it began, so that it cannot resume
+// it.
 func (p *Reply) Stream() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.opt.Events {
+	switch {
+	case !p.opt.Events:
 		return http.ErrNotSupported
+	case p.done:
+		return errOver
+	case p.open && p.opt.Record != nil:
+		return nil
+	case p.mute():
+		return p.fault
 	}
 	p.begin()
 	p.flush()
@@ -120,6 +129,9 @@ func (p *Reply) Event(id string, raw []byte) error {
 // Detach has the reply write nothing from now on, without waiting for what is
 // being written. Messages are recorded as before.
 func (p *Reply) Detach() { p.detached.Store(true) }
+
+// errOver is why nothing comes behind the response.
+var errOver = errors.New("the response was sent")
 
 // errDetached is why a client cannot be written to that nobody has failed to
 // write to.

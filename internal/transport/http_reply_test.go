@@ -35,9 +35,15 @@ func TestReplyRecord(t *testing.T) {
 	p = transport.NewReply(w, opt)
 	p.Notify([]byte("{\n}"))
 	p.Detach()
+	if err := p.Stream(); err != nil {
+		t.Errorf("who can come back is not reached: %v", err)
+	}
 	p.Notify([]byte(`{"b":1}`))
 	p.Respond(http.StatusOK, []byte(`{"c":1}`), wire.Edit{Start: 5, End: 6, Text: []byte("22")})
 	p.Notify([]byte(`{"d":1}`)) // behind the end
+	if p.Stream() == nil {
+		t.Error("behind the end somebody is reached")
+	}
 	want := "retry: 1000\nid: 7-0\ndata: \n\nevent: message\nid: 7-1\ndata: { }\n\n"
 	if w.Body.String() != want || p.Err() == nil {
 		t.Errorf("sent is %q, %v", w.Body, p.Err())
@@ -50,6 +56,9 @@ func TestReplyRecord(t *testing.T) {
 	kept, w = nil, httptest.NewRecorder()
 	p = transport.NewReply(w, opt)
 	p.Detach()
+	if p.Stream() == nil {
+		t.Error("a stream has begun that nobody can come back for")
+	}
 	p.Notify([]byte(`{"e":1}`))
 	p.Respond(http.StatusOK, []byte(`{"f":1}`))
 	if w.Body.Len() > 0 || len(kept) > 0 {

@@ -76,7 +76,14 @@ func (k *desk) ask(ctx context.Context, m *wire.Message) {
 	if meta := m.Member("_meta"); meta.Exists() && wire.Lookup(m.Raw, meta, protocol.MetaProgressToken).Exists() {
 		put.Progress = q.progress
 	}
+	taken := false
+	defer func() {
+		if !taken { // it has panicked, and the request waits for its questions
+			q.answer(nil, hub.E(message.Internal, nil))
+		}
+	}()
 	k.ex.Ask(q.ctx, put)
+	taken = true
 }
 
 // askLater is ask for whoever must not wait for a caller that is slow.
@@ -146,6 +153,7 @@ func (q *question) answer(reply []byte, err error) {
 		q.desk.mu.Lock()
 		defer q.desk.mu.Unlock()
 		delete(q.desk.open, q)
+		c.relieve()
 	}
 	if q.withdrawn.Load() {
 		written()
@@ -200,10 +208,13 @@ func (c *Conn) withdraw(m *wire.Message) {
 // server asks in results only (2026-07-28, "Multi Round-Trip Requests"). A link
 // calls it once for each request that comes.
 func (c *Conn) asks(m *wire.Message) bool {
-	switch method := m.MethodName(); method {
-	case protocol.MethodPing:
+	method := m.MethodName()
+	if method == protocol.MethodPing {
 		c.sendAside(answerTo(m.ID.Of(m.Raw), []byte(`{"jsonrpc":"2.0","id":0,"result":{}}`), nil))
 		return false
+	}
+	c.asked.Add(1)
+	switch method {
 	case protocol.MethodSampling, protocol.MethodElicitation, protocol.MethodRootsList:
 		if c.Era() == protocol.Legacy {
 			if c.opt.Asked != nil {
@@ -217,7 +228,10 @@ func (c *Conn) asks(m *wire.Message) bool {
 }
 
 // refuse answers a request of the server's that is put to nobody.
-func (c *Conn) refuse(m *wire.Message, e *hub.Error) { c.sendAside(answerTo(m.ID.Of(m.Raw), nil, e)) }
+func (c *Conn) refuse(m *wire.Message, e *hub.Error) {
+	c.sendAside(answerTo(m.ID.Of(m.Raw), nil, e))
+	c.relieve()
+}
 
 // answerTo is the response to the server's request with the raw id: the
 // caller's, or what the error says.
@@ -243,7 +257,7 @@ func answerTo(id, reply []byte, err error) []byte {
 // Handling").
 func codeTowardsServer(code message.Code) int64 {
 	switch code {
-	case message.NotAskable, message.QuestionUnasked:
+	case message.NotAskable, message.QuestionUnasked, message.QuestionForeign:
 		return protocol.CodeMethodUnknown
 	case message.QuestionExpired, message.Timeout:
 		return protocol.CodeRequestTimeout

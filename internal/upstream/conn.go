@@ -46,6 +46,8 @@ type Conn struct {
 	leg   protocol.Leg
 	hello protocol.Hello
 
+	modern atomic.Bool // the revision of leg is; a server may ask before the handshake is over
+
 	secrets *secret.Redactor // over everything that the server says and the hub shows
 	next    atomic.Uint64    // the last request id used
 
@@ -60,6 +62,11 @@ type Conn struct {
 	began time.Time
 	heard atomic.Int64 // when the last message came, in nanoseconds since began
 	mute  atomic.Bool  // the server has refused the stream for its news
+
+	asked    atomic.Int64  // the server's questions
+	answered atomic.Int64  // those of them to which it has the answer
+	relieved chan struct{} // has a token when these may all be
+	opened   chan struct{} // closed when the stream for what belongs to no call is open or refused; nil for none
 
 	outside *inbox // what is for the caller whose connection it is; nil if it is nobody's
 	feed    *feed  // of a modern server that has news; else nil
@@ -111,7 +118,12 @@ type Health struct {
 }
 
 // Era is the server's era.
-func (c *Conn) Era() protocol.Era { return c.leg.Revision.Era() }
+func (c *Conn) Era() protocol.Era {
+	if c.modern.Load() {
+		return protocol.Modern
+	}
+	return protocol.Legacy
+}
 
 // Hello is what the server said about itself.
 func (c *Conn) Hello() protocol.Hello { return c.hello }

@@ -133,8 +133,9 @@ func connect(ctx context.Context, opt Options, secrets []string) (*Conn, error) 
 		leg:     protocol.Leg{ClientInfo: opt.ClientInfo},
 		secrets: secret.NewRedactor(secrets),
 
-		asides: make(chan struct{}, maxAsides),
-		began:  time.Now(),
+		asides:   make(chan struct{}, maxAsides),
+		relieved: make(chan struct{}, 1),
+		began:    time.Now(),
 	}
 	if opt.Caller != nil {
 		c.outside = newInbox()
@@ -231,8 +232,14 @@ func (e *RefusedError) supported() []protocol.Revision {
 	return list
 }
 
+// agree has the connection speak a revision, "" for none yet.
+func (c *Conn) agree(r protocol.Revision) {
+	c.leg.Revision = r
+	c.modern.Store(r.Era() == protocol.Modern)
+}
+
 func (c *Conn) initialize(ctx context.Context) error {
-	c.leg.Revision = ""
+	c.agree("")
 	capabilities := c.opt.Capabilities
 	if capabilities == nil {
 		capabilities = []byte("{}")
@@ -250,7 +257,8 @@ func (c *Conn) initialize(ctx context.Context) error {
 	if !hello.Revision.Known() || hello.Revision.Era() != protocol.Legacy {
 		return c.unknownVersion(string(hello.Revision))
 	}
-	c.hello, c.leg.Revision = hello, hello.Revision
+	c.hello = hello
+	c.agree(hello.Revision)
 	return c.link.notify(ctx, protocol.NotificationInitialized, []byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationInitialized+`"}`))
 }
 
@@ -259,24 +267,25 @@ func (c *Conn) initialize(ctx context.Context) error {
 func (c *Conn) discover(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	c.leg.Revision = protocol.LatestModern
+	c.agree(protocol.LatestModern)
 	m, err := c.own(ctx, protocol.MethodDiscover, c.leg.Params(nil))
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		if common := protocol.CommonModern(refused.supported()); common != "" {
-			c.leg.Revision = common
+			c.agree(common)
 			m, err = c.own(ctx, protocol.MethodDiscover, c.leg.Params(nil))
 		}
 	}
 	if err != nil {
-		c.leg.Revision = ""
+		c.agree("")
 		return err
 	}
 	hello, err := protocol.ParseDiscover(m.Result.Of(m.Raw))
 	if err != nil || hello.Revision == "" {
-		c.leg.Revision = ""
+		c.agree("")
 		return errors.Join(errors.New("no modern revision in common"), err)
 	}
-	c.hello, c.leg.Revision = hello, hello.Revision
+	c.hello = hello
+	c.agree(hello.Revision)
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -247,15 +249,7 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 	d.flights[out.id] = box
 	d.mu.Unlock()
 	left := false
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if !left {
-			delete(d.flights, out.id)
-			return
-		}
-		box.leave()
-	}()
+	defer func() { d.leave(out.id, box, left) }()
 
 	var posted <-chan error
 	if d.posts {
@@ -303,6 +297,21 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 			// not wrapped.
 			return wire.Message{}, fmt.Errorf("the connection ended: %v", context.Cause(d.conn.ctx)) //nolint:errorlint // see above
 		}
+	}
+}
+
+// leave has nothing put into the inbox of a request any more, and answers the
+// questions in it that were put to nobody: the server waits for that. If the
+// request is one that the server may be at work on, it still counts.
+func (d *duplex) leave(id uint64, box *inbox, counts bool) {
+	asked := box.leave()
+	d.mu.Lock()
+	if !counts {
+		delete(d.flights, id)
+	}
+	d.mu.Unlock()
+	for _, m := range asked {
+		d.conn.refuse(&m, hub.E(message.Cancelled, nil))
 	}
 }
 

@@ -3,6 +3,8 @@ package upstream
 import (
 	"context"
 	"fmt"
+	"net/http/httptrace"
+	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -38,11 +40,16 @@ func (l *httpLink) watch() {
 	if l.conn.Era() == protocol.Modern || !l.conn.hasNews() {
 		return
 	}
+	opened := make(chan struct{})
+	answered := sync.OnceFunc(func() { close(opened) })
+	l.conn.opened = opened
+	ctx := httptrace.WithClientTrace(l.conn.ctx, &httptrace.ClientTrace{GotFirstResponseByte: answered})
 	l.conn.work.Go(func() {
 		last, wait := "", resumeWait
 		for l.conn.ctx.Err() == nil {
 			began := time.Now()
-			got, err := l.open(last)
+			got, err := l.open(ctx, last)
+			answered()
 			if isRefusal(err) {
 				l.conn.mute.Store(true)
 				return
@@ -70,9 +77,9 @@ func (l *httpLink) watch() {
 	})
 }
 
-func (l *httpLink) open(last string) (transport.Stream, error) {
+func (l *httpLink) open(ctx context.Context, last string) (transport.Stream, error) {
 	out := l.outbound(nil, "", "", nil)
-	return l.http.Listen(l.conn.ctx, out.Session, out.Revision, last, l.news)
+	return l.http.Listen(ctx, out.Session, out.Revision, last, l.news)
 }
 
 // news takes a message of the stream that belongs to no request. A question on

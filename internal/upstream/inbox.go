@@ -96,11 +96,14 @@ func (b *inbox) get() (m wire.Message, err error, ok bool) {
 	return b.take(), nil, true
 }
 
-// leave is called by the goroutine of the request when it waits no longer.
-func (b *inbox) leave() {
+// leave is called by the goroutine of the request when it waits no longer. It
+// returns the questions that nobody has taken, and put takes nothing any more.
+func (b *inbox) leave() []wire.Message {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	asked := slices.DeleteFunc(b.items, func(m wire.Message) bool { return m.Kind != wire.Request })
 	b.items, b.size, b.questions, b.left = nil, 0, 0, time.Now()
+	return asked
 }
 
 func (b *inbox) leftAt() time.Time {

@@ -176,8 +176,9 @@ func (l *line) Close() error {
 
 func (l *line) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// serveLab serves two tools: steps sends progress so many times and answers
-// then, hold answers when it is told to.
+// serveLab serves three tools: steps sends progress so many times and answers
+// then, hold answers when it is told to, and ask then asks its caller and answers
+// with what it is told.
 func (h *house) serveLab(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
 	server := sdk.NewServer(&sdk.Implementation{Name: "lab", Version: "1"}, nil)
 	sdk.AddTool(server, &sdk.Tool{Name: "steps"}, func(ctx context.Context, req *sdk.CallToolRequest, in stepsInput) (*sdk.CallToolResult, any, error) {
@@ -198,6 +199,15 @@ func (h *house) serveLab(ctx context.Context, r io.ReadCloser, w io.WriteCloser)
 		}
 		h.ended <- ctx.Err()
 		return nil, nil, nil
+	})
+	sdk.AddTool(server, &sdk.Tool{Name: "ask"}, func(ctx context.Context, req *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+		h.began <- struct{}{}
+		<-h.release
+		res, err := req.Session.Elicit(ctx, &sdk.ElicitParams{Message: "really?"})
+		if err != nil {
+			return nil, nil, err
+		}
+		return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: "to " + res.Action}}}, nil, nil
 	})
 	_ = server.Run(ctx, &sdk.IOTransport{Reader: r, Writer: w})
 	return nil

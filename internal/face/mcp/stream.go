@@ -75,8 +75,8 @@ var (
 )
 
 // newStream returns a conversation with a client, for as long as ctx lasts. It
-// ends by end. group is at whose address it is, id its name in URLs, "" for none; out is not used before the
-// first message is taken.
+// ends by end. group is at whose address it is, id its name in URLs, "" for none;
+// out is not used before the first message is taken.
 func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id string, out sender) (*stream, *hub.Error) {
 	s := &stream{
 		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls),
@@ -224,8 +224,8 @@ func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 // close ends the conversation if its session was shut down: what is under way
 // is cancelled, and then the stream ends.
 func (s *stream) close() {
-	if s.closing() {
-		s.door.gateway.End(s.current())
+	if session := s.current(); session != nil && session.Closing() {
+		s.door.gateway.End(session)
 		s.leave()
 	}
 }

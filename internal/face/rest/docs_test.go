@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +31,11 @@ func TestDocumentsHaveEveryOperation(t *testing.T) {
 	for _, name := range []string{"api.md", "api.zh-CN.md"} {
 		told := make(map[string]bool)
 		for _, m := range row.FindAllStringSubmatch(page(t, name), -1) {
-			told[m[1]+" "+m[2]] = m[3] == "A"
+			key := m[1] + " " + m[2]
+			if _, twice := told[key]; twice {
+				t.Errorf("%s: %s is told twice", name, key)
+			}
+			told[key] = m[3] == "A"
 		}
 		for path, item := range d.api.OpenAPI().Paths {
 			for _, op := range []*huma.Operation{item.Get, item.Post, item.Put, item.Delete} {
@@ -63,7 +69,10 @@ func TestDocumentsExamples(t *testing.T) {
 	if len(english) < 5 || len(english) != len(chinese) {
 		t.Fatalf("%d and %d examples", len(english), len(chinese))
 	}
-	h := open(t, "")
+	every, err := json.Marshal([]string{rig.NPM(t, "@modelcontextprotocol", "server-everything", "dist", "index.js")})
+	must(t, err)
+	h := open(t, `{"mcpServers":{"every":{"command":`+quote(rig.Node(t))+`,"args":`+string(every)+`}}}`)
+	h.change(http.MethodPost, "/servers/every/start", "").into(http.StatusOK, nil)
 	for i, example := range english {
 		script := example[1]
 		if script != chinese[i][1] {

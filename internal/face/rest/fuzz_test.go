@@ -36,6 +36,8 @@ func FuzzBodies(f *testing.F) {
 			`{"text":"{\"mcpServers\":{\"z\":{\"url\":\"${unchanged}\"}}}"}`, `{"text":"","name":"n","keys":["a"],"replace":true}`, `{"value":"v"}`,
 			`{"tool":"calculator__calculator","arguments":{"expression":"1"}}`, `{"tool":"lab__echo","arguments":{"a":[1,{"b":2}]},"inputResponses":{},"requestState":"s"}`,
 			`{"tool":"","arguments":0,"logLevel":"debug","interactive":true}`, `{"key":"calculator"}`,
+			`{"servers":["lab"],"tools":["*"],"exclude":[""],"rename":{"a":"b"}}`, `{"uri":"lab://readme"}`, `{"uri":"toolcrib://lab/lab://readme"}`,
+			`{"name":"lab__greet","arguments":{"whom":"you"}}`, `{"name":"greet","arguments":[]}`,
 		} {
 			f.Add(uint8(i), []byte(body))
 		}

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// peerLimit bounds every wait of a peer. It only matters when something is
+// PeerLimit bounds every wait of a peer. It only matters when something is
 // wrong.
-const peerLimit = 30 * time.Second
+const PeerLimit = 30 * time.Second
 
 // Message is a JSON-RPC message in parts, each the bytes that came.
 type Message struct {
@@ -72,9 +72,9 @@ func (p *Peer) Send(raw string) {
 // Next returns the next message. The test fails if none comes.
 func (p *Peer) Next() Message {
 	p.tb.Helper()
-	m, ok := p.Within(peerLimit)
+	m, ok := p.Within(PeerLimit)
 	if !ok {
-		p.tb.Fatalf("nothing came for %v", peerLimit)
+		p.tb.Fatalf("nothing came for %v", PeerLimit)
 	}
 	return m
 }

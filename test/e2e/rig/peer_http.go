@@ -107,9 +107,9 @@ func (h *httpPeer) answered(req *http.Request, opens bool) error {
 	}
 	defer res.Body.Close()
 	take := h.came
-	if opens {
+	if session := res.Header.Get("Mcp-Session-Id"); opens {
 		take = func(raw []byte) {
-			h.opened(res.Header.Get("Mcp-Session-Id"), raw)
+			h.opened(session, raw)
 			h.came(raw)
 		}
 	}

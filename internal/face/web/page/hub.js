@@ -99,6 +99,8 @@ export function hub(state) {
   facts($('hub-facts'), [
     [t('uptime'), span(state.now() - Date.parse(s.started))],
     [t('sessions'), s.sessions],
+    [t('resources'), s.resources || ''],
+    [t('prompts'), s.prompts || ''],
     [t('listen'), s.listen || t('socketOnly'), 'code'],
     [t('config'), config, 'code'],
     [t('dataDir'), s.dataDir, 'code'],

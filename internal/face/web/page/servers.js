@@ -127,6 +127,10 @@ function about(s) {
     [t('priority'), s.priority],
     [t('autoStart'), s.autoStart || s.preload || !s.enabled ? '' : t('onDemand')],
     [t('hiddenTools'), s.hidden],
+    [t('resources'), s.resources || ''],
+    [t('templates'), s.templates || ''],
+    [t('prompts'), s.prompts || ''],
+    [t('connection'), s.connection && s.connection !== 'auto' ? t(s.connection) : ''],
     [t('junk'), s.junkLines],
   ];
 }
@@ -145,6 +149,8 @@ function figures(s, stats) {
     [t('extremes'), good && `${took(good.min)} – ${took(good.max)}`],
     [t('underway'), s.calls || ''],
     [t('instances'), s.instances],
+    [t('ownConnections'), s.callers],
+    [t('subscriptions'), s.subscriptions],
     [t('processes'), tree?.processes],
     [t('memory'), tree && bytes(tree.memory_bytes)],
     [t('cpu'), tree && took(1000 * tree.cpu_seconds)],
