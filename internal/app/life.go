@@ -37,6 +37,7 @@ func (a *App) Start() error {
 	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
 	a.run("figures", a.stats.Run)
+	a.run("memory", tidy)
 	a.run("orphans", proc.ReapOrphans)
 	a.run("servers", a.keepServers)
 	a.run("leases", a.control.ExpireLeases)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/bridge"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 const (
@@ -334,6 +338,8 @@ func FuzzBridge(f *testing.F) {
 		initialize, initialized, fmt.Sprintf(hold, `1`), fmt.Sprintf(welcome, `"i"`), fmt.Sprintf(done, `1`),
 		`[` + fmt.Sprintf(ping, `1`) + `]`, `[]`, `[1,{}]`, `{`, `[`, "{\xff", `{"jsonrpc":"2.0","id":"\ud800","method":"ping"}`,
 		`{"jsonrpc":"2.0","id":1,"method":"initialize"}`, `{"jsonrpc":"2.0","id":1,"method":"logging/setLevel"}`,
+		`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:1"}}`, fmt.Sprintf(ask, `"tc-1"`), fmt.Sprintf(ask, `null`), fmt.Sprintf(ask, `"\ud800"`),
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
 	} {
 		f.Add(seed, seed)
 		f.Add(initialize, seed)
@@ -398,6 +404,34 @@ func TestConnectFails(t *testing.T) {
 	}
 	if _, err := inW.Write([]byte("x")); err == nil {
 		t.Error("the input is still open")
+	}
+}
+
+// What the hub says in place of a connection is what a person is told.
+func TestConnectRefused(t *testing.T) {
+	h := open(t)
+	for path, handler := range map[string]http.Handler{
+		"/ws/mcp?client=stdio&group=nothing": h.door.WebSocket(),
+		"/plain":                             http.NotFoundHandler(),
+		"/later": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no","data":{"code":"of_a_later_version"}}}`)
+		}),
+	} {
+		server := httptest.NewServer(handler)
+		_, err := bridge.Connect(t.Context(), server.Client(), server.URL+path, nil)
+		server.Close()
+		why, said := errors.AsType[*hub.Error](err)
+		switch {
+		case err == nil:
+			t.Errorf("%s: connected", path)
+		case path == "/plain", path == "/later":
+			if said {
+				t.Errorf("%s: got %v", path, err)
+			}
+		case !said || why.Code != message.GroupUnknown || why.Args["group"] != "nothing" || len(why.Args) != 1:
+			t.Errorf("%s: got %v", path, err)
+		}
 	}
 }
 

@@ -3,9 +3,14 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 
 	"github.com/coder/websocket"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // Conn is a connection to the hub.
@@ -15,16 +20,49 @@ type Conn struct {
 
 // Connect opens a connection to the hub's WebSocket at url, by the client
 // given, which may lead through a local socket; header is sent along, such as
-// Authorization. ctx bounds the attempt. The connection is closed by [Run].
+// Authorization. ctx bounds the attempt. The connection is closed by [Run]. If the
+// hub refuses it and says why, the error is that [*hub.Error].
 func Connect(ctx context.Context, client *http.Client, url string, header http.Header) (*Conn, error) {
-	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{
+	ws, resp, err := websocket.Dial(ctx, url, &websocket.DialOptions{
 		HTTPClient: client, HTTPHeader: header, Subprotocols: []string{"mcp"},
 	})
 	if err != nil {
+		if why := refusal(resp); why != nil {
+			return nil, fmt.Errorf("connect to the hub: %w", why)
+		}
 		return nil, fmt.Errorf("connect to the hub: %w", err)
 	}
 	ws.SetReadLimit(-1) // the hub is trusted with the size of what it sends
 	return &Conn{ws}, nil
+}
+
+// refusal is what the hub says in place of a connection, in the form in which MCP's
+// doors refuse requests; nil if there is nothing that this program understands.
+func refusal(resp *http.Response) *hub.Error {
+	if resp == nil {
+		return nil
+	}
+	raw, err := io.ReadAll(resp.Body) // the beginning, which is kept
+	if err != nil {
+		return nil
+	}
+	m, err := wire.Scan(raw, wire.Limits{})
+	if err != nil || m.Kind != wire.Failure {
+		return nil
+	}
+	args := message.Args{}
+	for one := range wire.Object(raw, wire.Lookup(raw, m.Error, "data")) {
+		name, _ := wire.String(raw, one.Key)
+		if text, ok := wire.String(raw, one.Value); ok {
+			args[name] = text
+		}
+	}
+	code := message.Code(args["code"])
+	delete(args, "code")
+	if !message.Known(code) { // of a later version
+		return nil
+	}
+	return &hub.Error{Code: code, Args: args}
 }
 
 func (c *Conn) read(ctx context.Context) ([]byte, error) {

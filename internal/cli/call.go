@@ -38,7 +38,7 @@ func (c *call) Run(ctx context.Context, s *session) error {
 		if len(each) > 0 {
 			t, err := h.tool(ctx, c.Name)
 			if err != nil {
-				return err
+				return h.guess(ctx, err, tools, c.Name)
 			}
 			if req.Arguments, err = object(each, t.Name, parameters(t.Definition)); err != nil {
 				return err
@@ -46,7 +46,7 @@ func (c *call) Run(ctx context.Context, s *session) error {
 		}
 		result, err := c.result(ctx, s, h, req)
 		if err != nil {
-			return err
+			return h.guess(ctx, err, tools, c.Name)
 		}
 		return s.result(result, c.Out)
 	})

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -242,6 +243,17 @@ func TestServersTable(t *testing.T) {
 	for _, want := range []string{"2 (-1)", "b (B)", "◐ 重连中", "  连不上", "→ 检查", "1m30s"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out.String(), "资源") || strings.Contains(out.String(), "提示") {
+		t.Errorf("there are columns without anything in them:\n%s", out)
+	}
+	out.Reset()
+	s.servers([]api.Server{{Key: "a", Tools: 7, Templates: 2, Resources: 1}, {Key: "b", Prompts: 4}})
+	rows := strings.Split(out.String(), "\n")
+	for i, want := range [][]string{{"a", "○", "7", "3"}, {"b", "○", "0", "4"}} {
+		if got := strings.Fields(rows[i+1]); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q:\n%s", got, want, out)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func printCandidates(ctx context.Context, parser *kong.Kong, env Env, words []st
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	c := completer{node: parser.Model.Node, known: func(kind string) []candidate { return namesOf(ctx, env, words, kind) }}
+	c := completer{node: parser.Model.Node, known: func(what string) []candidate { return namesOf(ctx, env, words, what) }}
 	for _, one := range c.complete(words) {
 		fmt.Fprintf(env.Stdout, "%s\t%s\n", oneLine(one.word), oneLine(one.about))
 	}
@@ -90,7 +90,7 @@ func printCandidates(ctx context.Context, parser *kong.Kong, env Env, words []st
 // completer walks along the words that were typed.
 type completer struct {
 	node  *kong.Node
-	known func(kind string) []candidate // keys and names that only a hub knows
+	known func(what string) []candidate // keys and names that only a hub knows
 
 	position int // of the next argument that is no flag
 }
@@ -177,8 +177,8 @@ func (c *completer) commands() []candidate {
 // values are what a flag or an argument may be. None leaves it to the shell,
 // which offers files.
 func (c *completer) values(v *kong.Value) []candidate {
-	if kind := v.Tag.Get("complete"); kind != "" {
-		return c.known(kind)
+	if what := v.Tag.Get("complete"); what != "" {
+		return c.known(what)
 	}
 	var all []candidate
 	for _, word := range slices.Sorted(maps.Keys(v.EnumMap())) {
@@ -194,12 +194,11 @@ func fitting(all []candidate, prefix string) []candidate {
 }
 
 // namesOf returns the names of clients, or asks the hub that holds the data
-// directory for keys of servers or names of tools. It starts none, and does
-// not wait for one.
-func namesOf(ctx context.Context, env Env, words []string, kind string) []candidate {
-	if kind == "client" || kind == "connectable" {
+// directory for names of what it has. It starts none, and does not wait for one.
+func namesOf(ctx context.Context, env Env, words []string, what string) []candidate {
+	if what == "client" || what == "connectable" {
 		var all []candidate
-		for _, name := range clientNames(kind == "connectable") {
+		for _, name := range clientNames(what == "connectable") {
 			all = append(all, candidate{word: name})
 		}
 		return all
@@ -230,48 +229,9 @@ func namesOf(ctx context.Context, env Env, words []string, kind string) []candid
 		return nil
 	}
 	defer h.Close()
-	var all []candidate
-	switch kind {
-	case "server":
-		list, err := h.Servers(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, v := range list.Servers {
-			all = append(all, candidate{v.Key, v.Name})
-		}
-	case "tool":
-		list, err := h.Tools(ctx, "", "")
-		if err != nil {
-			return nil
-		}
-		for _, v := range list.Tools {
-			all = append(all, candidate{v.Name, v.Description})
-		}
-	case "group":
-		list, err := h.Groups(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, v := range list.Groups {
-			all = append(all, candidate{v.Name, v.Description})
-		}
-	case "resource":
-		list, err := h.Resources(ctx, "", "")
-		if err != nil {
-			return nil
-		}
-		for _, v := range list.Resources {
-			all = append(all, candidate{v.URI, v.Name})
-		}
-	case "prompt":
-		list, err := h.Prompts(ctx, "", "")
-		if err != nil {
-			return nil
-		}
-		for _, v := range list.Prompts {
-			all = append(all, candidate{v.Name, v.Description})
-		}
+	all, err := names(ctx, h.Client, kind(what))
+	if err != nil {
+		return nil
 	}
 	return all
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -34,10 +35,15 @@ func clientNames(connectable bool) []string {
 }
 
 // Run enters Toolcrib in the client's file, or takes it back.
-func (c *connect) Run(s *session) error {
+func (c *connect) Run(ctx context.Context, s *session) error {
 	client, err := importer.Lookup(c.Client)
 	if err != nil {
 		return err
+	}
+	if c.Group != "" && !c.Undo {
+		if err := s.hasGroup(ctx, c.Group); err != nil {
+			return err
+		}
 	}
 	connection, err := s.connection(client, c.Group)
 	if err != nil {
@@ -60,7 +66,8 @@ func (c *connect) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	do, tell := func() (importer.Change, error) { return importer.Install(client, path, connection) }, s.connected
+	do := func() (importer.Change, error) { return importer.Install(client, path, connection) }
+	tell := func(client importer.Client, change importer.Change) { s.connected(client, c.Group, change) }
 	if c.Undo {
 		do, tell = func() (importer.Change, error) { return importer.Undo(client, path) }, s.undone
 	}
@@ -72,6 +79,20 @@ func (c *connect) Run(s *session) error {
 		return s.out.json(map[string]any{"path": change.Path, "changed": change.Changed, "backup": change.Backup})
 	}
 	tell(client, change)
+	return nil
+}
+
+// hasGroup is an error if the hub says that there is no such group, as a client
+// that is connected to it would get nothing. A hub that cannot be asked, such as
+// one on another machine that is off, may have it.
+func (s *session) hasGroup(ctx context.Context, name string) error {
+	err := s.with(ctx, func(h *link) error {
+		_, err := h.Group(ctx, name)
+		return h.guess(ctx, err, groups, name)
+	})
+	if apiclient.IsCode(err, message.GroupUnknown) {
+		return err
+	}
 	return nil
 }
 
@@ -114,7 +135,7 @@ func (s *session) connection(client importer.Client, group string) (importer.Con
 	return importer.Connection{Command: self, Args: args}, nil
 }
 
-func (s *session) connected(client importer.Client, change importer.Change) {
+func (s *session) connected(client importer.Client, group string, change importer.Change) {
 	p, say := s.out, s.out.say
 	if !change.Changed {
 		p.line(say("%s is connected already: %s", "%s 已连接：%s"), client.Title, change.Path)
@@ -125,6 +146,10 @@ func (s *session) connected(client importer.Client, change importer.Change) {
 		p.line(say("  The file as it was: %s", "  原文件备份：%s"), change.Backup)
 	}
 	p.line(say("  To undo it: %s", "  撤销：%s"), "toolcrib connect "+client.Name+" --undo")
+	if group != "" {
+		p.line(say("Restart %s; it will offer what the group %s has.", "请重启 %s，即可使用分组 %s 的内容。"), client.Title, clean(group))
+		return
+	}
 	p.line(say("Restart %s; it will offer the tools of all your servers.", "请重启 %s，即可使用所有服务器的工具。"), client.Title)
 }
 

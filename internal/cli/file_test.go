@@ -169,9 +169,6 @@ func TestConnect(t *testing.T) {
 	if !strings.Contains(out, `"stdio"`) || !strings.Contains(out, filepath.Join(home, "d")) || strings.Contains(out, "tok_secret") {
 		t.Errorf("printed %s", out)
 	}
-	if _, out, _ := run(t, message.English, "connect", "cursor", "--print", "--group", "office"); !strings.Contains(out, `"--group", "office"`) {
-		t.Errorf("--group is not said to the client:\n%s", out)
-	}
 	if _, out, _ := run(t, message.English, "connect", "cursor", "--print", "--group", "office", "--url", "http://127.0.0.1:9"); !strings.Contains(out, `"http://127.0.0.1:9/mcp/office"`) {
 		t.Errorf("the address is not that of the group:\n%s", out)
 	}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -73,7 +75,7 @@ func (c *groupShow) Run(ctx context.Context, s *session) error {
 		}
 		g, err := h.Group(ctx, c.Name)
 		if err != nil {
-			return err
+			return h.guess(ctx, err, groups, c.Name)
 		}
 		if s.JSON {
 			return s.out.json(g)
@@ -85,7 +87,7 @@ func (c *groupShow) Run(ctx context.Context, s *session) error {
 
 func (s *session) group(g api.Group) {
 	p, say := s.out, s.out.say
-	p.line("%s  %s", p.paint(bold, clean(g.Name)), oneLine(g.Description))
+	p.line("%s", strings.TrimRight(p.paint(bold, clean(g.Name))+"  "+oneLine(g.Description), " "))
 	var renamed []string
 	for _, old := range slices.Sorted(maps.Keys(g.Rename)) {
 		renamed = append(renamed, old+"="+g.Rename[old])
@@ -154,29 +156,56 @@ func (c *groupSet) Run(ctx context.Context, s *session) error {
 			return s.out.json(g)
 		}
 		s.out.line(s.out.say("The group %s is at %s.", "分组 %s 的地址：%s"), clean(g.Name), clean(where(g)))
+		if err := s.absent(ctx, h, g); err != nil {
+			return err
+		}
 		s.out.line(s.out.say("What is in it: %s", "查看内容：%s"), "toolcrib group show "+g.Name)
 		return nil
 	})
+}
+
+// absent tells which servers of a group are not there. That is no error: they may
+// come later.
+func (s *session) absent(ctx context.Context, h *link, g api.Group) error {
+	all, err := names(ctx, h.Client, servers)
+	if err != nil {
+		return err
+	}
+	for _, key := range g.Servers {
+		if slices.ContainsFunc(all, func(c candidate) bool { return c.word == key }) {
+			continue
+		}
+		text := fmt.Sprintf(s.out.say("There is no server %s; it is in the group once there is.", "没有服务器 %s；添加后即属于该分组。"), oneLine(key))
+		if meant := nearest(key, all); meant != "" {
+			text += fmt.Sprintf(s.out.say(" Did you mean %s?", "是否指 %s？"), clean(meant))
+		}
+		s.out.line("%s", s.out.paint(yellow, text))
+	}
+	return nil
 }
 
 type groupRemove struct {
 	Names []string `arg:"" name:"name" help:"Names of the groups." complete:"group"`
 }
 
-// Run removes groups.
+// Run removes groups. What goes wrong with one does not keep it from the rest.
 func (c *groupRemove) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
+		removed := []string{}
+		var failed error
 		for _, name := range c.Names {
 			if err := h.RemoveGroup(ctx, name, ""); err != nil {
-				return err
+				failed = errors.Join(failed, h.guess(ctx, err, groups, name))
+				continue
 			}
+			removed = append(removed, name)
 			if !s.JSON {
 				s.out.line(s.out.say("Removed %s.", "已移除 %s。"), clean(name))
 			}
 		}
 		if s.JSON {
-			return s.out.json(map[string]any{"removed": c.Names})
+			return errors.Join(failed, s.out.json(map[string]any{"removed": removed}))
 		}
-		return nil
+		return failed
 	})
 }

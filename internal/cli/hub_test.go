@@ -71,7 +71,22 @@ func TestEmptyHome(t *testing.T) {
 		{"group list --json", exitOK, `"path": "/mcp/office"`},
 		{"group set a.b --server datetime", exitFailure, "letters, digits"},
 		{"group set office --rename x", exitUsage, "TOOL=NAME"},
-		{"group remove office", exitOK, "Removed office"},
+		{"group set office --server datetim", exitOK, "Did you mean datetime?"},
+		{"--lang zh group set office --server nobody", exitOK, "没有服务器 nobody"},
+		{"group show offise", exitFailure, "Did you mean office?"},
+		{"--lang zh group remove offise", exitFailure, "是否指 office？"},
+		{"tool list --group offise", exitFailure, "Did you mean office?"},
+		{"tool list --server calculato", exitFailure, "Did you mean calculator?"},
+		{"tool show get_current_tim", exitFailure, "Did you mean datetime__get_current_time?"},
+		{"call calculator__calculato expression=1", exitFailure, "Did you mean calculator__calculator?"},
+		{"server show device1", exitFailure, "Did you mean device?"},
+		{"server restart nobody", exitFailure, "toolcrib server list"},
+		{"connect cursor --print --group office", exitOK, `"office",`},
+		{"connect cursor --print --group offise", exitFailure, "Did you mean office?"},
+		{"connect cursor --group office", exitOK, "offer what the group office has"},
+		{"group remove offise office", exitFailure, "Removed office"},
+		{"group set office", exitOK, "/mcp/office"},
+		{"group remove office --json", exitOK, `"office"`},
 		{"group remove office", exitFailure, "toolcrib group list"},
 		{"resource list", exitOK, "No resources"},
 		{"resource list --server nothing", exitFailure, "nothing"},
@@ -93,19 +108,24 @@ func TestEmptyHome(t *testing.T) {
 	}
 }
 
-// Clients that start this program share one hub, which others find as well.
+// Clients that start this program share one hub, which others find as well. Each
+// sees all that there is, or what its group has.
 func TestStdio(t *testing.T) {
 	dir := emptyHome(t)
+	if code, _, errs := run(t, message.English, "group", "set", "sums", "--server", "calculator"); code != exitOK {
+		t.Fatal(errs)
+	}
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"6*7"}}}` + "\n"
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"6*7"}}}` + "\n" +
+		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}` + "\n"
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var leave []func()
-	for range 3 {
-		cmd := exec.CommandContext(t.Context(), self, "stdio")
+	for _, args := range [][]string{{"stdio"}, {"stdio", "--group", "sums"}, {"stdio"}} {
+		cmd := exec.CommandContext(t.Context(), self, args...)
 		cmd.Env = append(os.Environ(), toolcribEnv+"=1")
 		in, err := cmd.StdinPipe()
 		if err != nil {
@@ -126,18 +146,32 @@ func TestStdio(t *testing.T) {
 		if _, err := io.WriteString(in, hello); err != nil {
 			t.Fatal(err)
 		}
-		for lines := bufio.NewScanner(out); lines.Scan(); {
+		lines := bufio.NewScanner(out)
+		for left := 3; left > 0 && lines.Scan(); {
 			var answer struct{ ID int }
 			if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
 				t.Fatalf("%v: %s", err, lines.Text())
 			}
-			if answer.ID == 2 {
+			switch answer.ID {
+			case 2:
 				if !strings.Contains(lines.Text(), "42") {
 					t.Errorf("answered %s", lines.Text())
 				}
-				break
+			case 3:
+				if all := strings.Contains(lines.Text(), "datetime__"); all == (len(args) > 1) || !strings.Contains(lines.Text(), "calculator__") {
+					t.Errorf("%q: the tools are %s", args, lines.Text())
+				}
+			case 0:
+				continue // a notification
 			}
+			left--
 		}
+		if lines.Err() != nil {
+			t.Error(lines.Err())
+		}
+	}
+	if code, out, errs := run(t, message.English, "stdio", "--group", "other"); code != exitFailure || out != "" || !strings.Contains(errs, "There is no group other") {
+		t.Errorf("a group that is not there: exit code %d, %s%s", code, out, errs)
 	}
 	if code, out, errs := run(t, message.English, "status"); code != exitOK || !strings.Contains(out, "local socket only") {
 		t.Errorf("status: exit code %d, %s%s", code, out, errs)

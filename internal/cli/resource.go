@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -26,13 +27,30 @@ type of struct {
 func (o *of) ready(ctx context.Context, h *link) error {
 	if o.Server != "" {
 		if _, err := h.Server(ctx, o.Server); err != nil {
-			return err // a wrong key is not a server without anything
+			return h.guess(ctx, err, servers, o.Server) // a wrong key is not a server without anything
+		}
+	}
+	if o.Group != "" {
+		if _, err := h.Group(ctx, o.Group); err != nil {
+			return h.guess(ctx, err, groups, o.Group)
 		}
 	}
 	if h.own {
 		h.learn(ctx, o.Server)
 	}
 	return nil
+}
+
+// informed asks the hub for something by a name. A hub that was started for this
+// command may not know it only because it has asked no server yet: then it asks
+// them all, and is asked again.
+func informed[T any](ctx context.Context, h *link, k kind, ask func() (T, error)) (T, error) {
+	v, err := ask()
+	if h.own && apiclient.IsCode(err, k.unknown()) {
+		h.learn(ctx, "")
+		v, err = ask()
+	}
+	return v, err
 }
 
 type resourceList struct{ of }
@@ -87,9 +105,9 @@ type resourceRead struct {
 // Run prints what is in a resource.
 func (c *resourceRead) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
-		answer, err := h.ReadResource(ctx, c.URI)
+		answer, err := informed(ctx, h, resources, func() (api.Answer, error) { return h.ReadResource(ctx, c.URI) })
 		if err != nil {
-			return err
+			return h.guess(ctx, err, resources, c.URI)
 		}
 		if s.JSON {
 			return s.out.json(answer)
@@ -199,9 +217,10 @@ func (c *promptGet) Run(ctx context.Context, s *session) error {
 		}
 	}
 	return s.with(ctx, func(h *link) error {
-		answer, err := h.GetPrompt(ctx, api.PromptGet{Name: c.Name, Arguments: whole})
+		get := api.PromptGet{Name: c.Name, Arguments: whole}
+		answer, err := informed(ctx, h, prompts, func() (api.Answer, error) { return h.GetPrompt(ctx, get) })
 		if err != nil {
-			return err
+			return h.guess(ctx, err, prompts, c.Name)
 		}
 		if s.JSON {
 			return s.out.json(answer)

@@ -24,6 +24,7 @@ type serve struct {
 	TLSKey       string   `name:"tls-key" help:"File with the certificate's key." type:"path" placeholder:"FILE"`
 	CACert       string   `name:"ca-cert" help:"Further certificate authorities to trust in remote servers." type:"path" placeholder:"FILE"`
 	Proxy        string   `help:"Proxy for remote servers, in place of $$HTTPS_PROXY and the like." placeholder:"URL"`
+	PrivateLinks bool     `name:"allow-private-links" help:"For clients that cannot read resources, also fetch links in results from addresses that are not public, such as those of this machine."`
 	Linger       bool     `hidden:"" help:"End when the last client that is attached by \"toolcrib stdio\" has gone."`
 }
 
@@ -47,6 +48,7 @@ func (c *serve) Run(ctx context.Context, s *session) error {
 	opt.AllowHosts, opt.RequireToken = c.AllowHost, c.RequireToken
 	opt.TLSCert, opt.TLSKey = c.TLSCert, c.TLSKey
 	opt.CACert, opt.Proxy = c.CACert, c.Proxy
+	opt.AllowPrivateLinks = c.PrivateLinks
 	opt.Linger = c.Linger
 	if !c.Linger {
 		s.awaitCommand(ctx, opt.DataDir)

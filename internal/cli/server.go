@@ -59,9 +59,19 @@ func (s *session) firstSteps() {
 	s.out.line("  toolcrib import --from claude")
 }
 
-// servers prints a table of servers.
+// servers prints a table of servers. Most have nothing but tools: if all do, there
+// are no columns for the rest.
 func (s *session) servers(servers []api.Server) {
 	say := s.out.say
+	heads := []string{say("SERVER", "服务器"), say("STATE", "状态"), say("KIND", "类型"), say("TOOLS", "工具")}
+	resources := slices.ContainsFunc(servers, func(v api.Server) bool { return v.Resources+v.Templates > 0 })
+	prompts := slices.ContainsFunc(servers, func(v api.Server) bool { return v.Prompts > 0 })
+	if resources {
+		heads = append(heads, say("RESOURCES", "资源"))
+	}
+	if prompts {
+		heads = append(heads, say("PROMPTS", "提示"))
+	}
 	rows := make([]row, len(servers))
 	for i, v := range servers {
 		key := s.out.paint(bold, clean(v.Key))
@@ -72,9 +82,16 @@ func (s *session) servers(servers []api.Server) {
 		if v.Hidden > 0 {
 			tools += fmt.Sprintf(" (-%d)", v.Hidden)
 		}
-		rows[i] = row{cells: []string{key, s.out.state(v.State), v.Kind, tools, ago(v.Since)}, below: s.out.why(v)}
+		cells := []string{key, s.out.state(v.State), v.Kind, tools}
+		if resources {
+			cells = append(cells, number(v.Resources+v.Templates))
+		}
+		if prompts {
+			cells = append(cells, number(v.Prompts))
+		}
+		rows[i] = row{cells: append(cells, ago(v.Since)), below: s.out.why(v)}
 	}
-	s.out.table([]string{say("SERVER", "服务器"), say("STATE", "状态"), say("KIND", "类型"), say("TOOLS", "工具"), say("SINCE", "已持续")}, rows)
+	s.out.table(append(heads, say("SINCE", "已持续")), rows)
 }
 
 type serverShow struct {
@@ -86,7 +103,7 @@ func (c *serverShow) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
 		v, err := h.Server(ctx, c.Key)
 		if err != nil {
-			return err
+			return h.guess(ctx, err, servers, c.Key)
 		}
 		if s.JSON {
 			return s.out.json(v)
@@ -101,12 +118,6 @@ func (s *session) server(v api.Server) {
 	p.line("%s  %s  %s", p.paint(bold, clean(v.Key)), p.state(v.State), ago(v.Since))
 	for _, l := range p.why(v) {
 		p.line("  %s", l)
-	}
-	number := func(n int64) string {
-		if n == 0 {
-			return ""
-		}
-		return strconv.FormatInt(n, 10)
 	}
 	tools := strconv.Itoa(v.Tools)
 	if v.Hidden > 0 {
@@ -132,20 +143,20 @@ func (s *session) server(v api.Server) {
 		say("Protocol", "协议版本"), oneLine(v.Protocol),
 		say("Processes", "进程"), processes(v),
 		say("Connections", "连接方式"), connection,
-		say("Of callers' own", "调用方独占连接"), number(int64(v.Callers)),
-		say("Under way", "进行中"), number(int64(v.Calls)),
+		say("Of callers' own", "调用方独占连接"), number(v.Callers),
+		say("Under way", "进行中"), number(v.Calls),
 		say("Held by", "持有者"), oneLine(holders(v.Leases)),
 		say("Tools", "工具"), tools,
 		say("To be accepted", "待接受"), oneLine(strings.Join(v.Changed, " ")),
-		say("Resources", "资源"), number(int64(v.Resources)),
-		say("Templates", "资源模板"), number(int64(v.Templates)),
-		say("Prompts", "提示"), number(int64(v.Prompts)),
-		say("Subscriptions", "订阅"), number(int64(v.Subscriptions)),
+		say("Resources", "资源"), number(v.Resources),
+		say("Templates", "资源模板"), number(v.Templates),
+		say("Prompts", "提示"), number(v.Prompts),
+		say("Subscriptions", "订阅"), number(v.Subscriptions),
 		say("Priority", "优先级"), strconv.Itoa(v.Priority),
 		say("Time limit", "超时"), v.Timeout,
 		say("Ends unused after", "闲置结束"), v.IdleStop,
 		say("Calls pass", "熔断"), p.breaker(v.Breaker),
-		say("Junk lines", "杂乱输出行"), number(v.Junk),
+		say("Junk lines", "杂乱输出行"), number(int(v.Junk)),
 	)
 	if v.Stderr != "" {
 		p.line("%s", p.paint(dim, say("It wrote to standard error:", "标准错误输出：")))
@@ -156,6 +167,14 @@ func (s *session) server(v api.Server) {
 	if v.Tools > 0 {
 		p.line("%s", p.paint(dim, say("Its tools: ", "查看工具：")+"toolcrib tool list --server "+v.Key))
 	}
+}
+
+// number is a number; "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // processes are the process ids of a server's instances.

@@ -78,7 +78,7 @@ func (s *session) act(ctx context.Context, action string, c chosen, fits func(ap
 		for _, key := range c.Keys {
 			v, err := h.ServerAction(ctx, key, action)
 			if err != nil {
-				failed = errors.Join(failed, err)
+				failed = errors.Join(failed, h.guess(ctx, err, servers, key))
 				continue
 			}
 			done.Servers = append(done.Servers, v)
@@ -111,7 +111,7 @@ func (c *serverRemove) Run(ctx context.Context, s *session) error {
 		var failed error
 		for _, key := range c.Keys {
 			if err := h.RemoveServer(ctx, key); err != nil {
-				failed = errors.Join(failed, err)
+				failed = errors.Join(failed, h.guess(ctx, err, servers, key))
 				continue
 			}
 			if !s.JSON {

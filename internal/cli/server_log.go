@@ -20,7 +20,7 @@ func (c *serverLog) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
 		log, err := h.Log(ctx, c.Key, 0)
 		if err != nil {
-			return err
+			return h.guess(ctx, err, servers, c.Key)
 		}
 		var last uint64
 		if n := len(log.Lines); n > 0 {

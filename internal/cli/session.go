@@ -159,6 +159,9 @@ func (s *session) tell(err error) {
 	if text.Remedy != "" {
 		fmt.Fprintf(s.env.Stderr, "          %s\n", clean(text.Remedy))
 	}
+	if wrong, ok := errors.AsType[*mistyped](err); ok {
+		fmt.Fprintf(s.env.Stderr, "          "+s.out.say("Did you mean %s?", "是否指 %s？")+"\n", clean(wrong.meant))
+	}
 	// A single one is what happened.
 	if refused, ok := errors.AsType[*apiclient.Error](err); ok && len(refused.Problem.Problems) > 1 {
 		for _, p := range refused.Problem.Problems {

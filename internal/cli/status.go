@@ -44,6 +44,8 @@ func (status) Run(ctx context.Context, s *session) error {
 		say("Configuration", "配置"), v.Config.Path,
 		say("Servers", "服务器"), fmt.Sprintf(say("%d, %d ready", "%d 个，%d 个就绪"), v.Servers, v.Ready),
 		say("Tools", "工具"), strconv.Itoa(v.Tools),
+		say("Resources", "资源"), number(v.Resources),
+		say("Prompts", "提示"), number(v.Prompts),
 		say("Sessions", "会话"), strconv.Itoa(v.Sessions),
 	)
 	s.configProblems(v.Config)

@@ -79,6 +79,9 @@ func (s *session) dialStream(ctx context.Context, door string) (*bridge.Conn, er
 // connectTo connects to a door of the hub at base by the client.
 func connectTo(ctx context.Context, client *http.Client, base, door, token string) (*bridge.Conn, error) {
 	conn, err := bridge.Connect(ctx, client, base+door, bearer(token))
+	if refused, ok := errors.AsType[*hub.Error](err); ok {
+		return nil, refused
+	}
 	if err != nil {
 		cause := err
 		if u, ok := errors.AsType[*url.Error](err); ok {

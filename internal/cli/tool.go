@@ -56,7 +56,7 @@ func (c *toolList) Run(ctx context.Context, s *session) error {
 	})
 }
 
-// learn asks the servers that nobody has asked yet for their tools: the one
+// learn asks the servers that nobody has asked yet for what they have: the one
 // with the key, or all. Those that do not tell are passed over; the list of
 // servers says why.
 func (h *link) learn(ctx context.Context, key string) {
@@ -69,7 +69,7 @@ func (h *link) learn(ctx context.Context, key string) {
 	var group errgroup.Group
 	group.SetLimit(maxTests)
 	for _, v := range list.Servers {
-		if v.Enabled && v.Tools+v.Hidden == 0 && (key == "" || key == v.Key) {
+		if v.Enabled && v.Tools+v.Hidden+v.Resources+v.Templates+v.Prompts == 0 && (key == "" || key == v.Key) {
 			group.Go(func() error {
 				_, err := h.ServerAction(ctx, v.Key, api.ActionRefresh)
 				return err
@@ -99,7 +99,7 @@ func (c *toolShow) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
 		t, err := h.tool(ctx, c.Name)
 		if err != nil {
-			return err
+			return h.guess(ctx, err, tools, c.Name)
 		}
 		if s.JSON {
 			return s.out.json(t)

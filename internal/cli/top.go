@@ -236,6 +236,7 @@ type column struct {
 	head  string
 	left  bool // it stands to the left, as words do
 	gives int  // those with the highest number give way first; 0 never
+	rare  bool // it is left out if there is nothing in it
 	cells []string
 }
 
@@ -255,6 +256,8 @@ func (p *printer) columns(v, before *sight) []column {
 		{head: say("MEMORY", "内存")},
 		{head: say("PROC", "进程"), gives: 7},
 		{head: say("INST", "实例"), gives: 8},
+		{head: say("OWN", "独占"), gives: 9, rare: true},
+		{head: say("SUBS", "订阅"), gives: 10, rare: true},
 	}
 	seconds := v.since(before)
 	for _, s := range v.servers {
@@ -275,11 +278,14 @@ func (p *printer) columns(v, before *sight) []column {
 			cut(clean(s.Key), 24), p.state(s.State), ago(s.Since),
 			strconv.FormatInt(l.calls(), 10), rate(l.calls()-had, seconds), took(l.good, l.good.P50), took(l.good, l.good.P95),
 			strconv.FormatInt(l.failed, 10), busy, memory, processes, strconv.Itoa(s.Instances),
+			number(s.Callers), number(s.Subscriptions),
 		} {
 			all[i].cells = append(all[i].cells, cell)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c column) bool {
+		return c.rare && !slices.ContainsFunc(c.cells, func(cell string) bool { return cell != "" })
+	})
 }
 
 // grid prints a table, on a terminal without the columns for which there is no

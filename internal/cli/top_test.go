@@ -117,6 +117,33 @@ wait    ○ idle      1h01m
 	}
 }
 
+// Connections of callers' own and subscriptions have columns where there are any.
+func TestActivityOfCallers(t *testing.T) {
+	_, now := twoLooks()
+	now.servers[0].Callers, now.servers[2].Subscriptions = 12, 3
+	for width, want := range map[int]string{
+		0: `
+SERVER  STATE         FOR  CALLS  CALLS/S    P50    P95  FAILED  CPU     MEMORY  PROC  INST  OWN  SUBS
+files   ● ready     1h30m    505        -  3.1ms  120ms       5    -  100.0 MiB     5     1   12
+new     ◐ starting  1h30m      0        -      -      -       0    -    1.0 MiB     1     1
+wait    ○ idle      1h30m      7        -  1m01s  1h01m       0                           1          3
+`,
+		95: `
+SERVER  STATE         FOR  CALLS  CALLS/S    P50    P95  FAILED  CPU     MEMORY  PROC  INST
+files   ● ready     1h30m    505        -  3.1ms  120ms       5    -  100.0 MiB     5     1
+new     ◐ starting  1h30m      0        -      -      -       0    -    1.0 MiB     1     1
+wait    ○ idle      1h30m      7        -  1m01s  1h01m       0                           1
+`,
+	} {
+		var out bytes.Buffer
+		p := &printer{w: &out, width: width, lang: message.English}
+		p.grid(p.columns(now, nil))
+		if got := "\n" + out.String(); got != want {
+			t.Errorf("in %d columns:%s\nwant%s", width, got, want)
+		}
+	}
+}
+
 // screen is a terminal that tells of each frame.
 type screen struct {
 	text   bytes.Buffer

@@ -291,6 +291,9 @@ func TestEditGolden(t *testing.T) {
 			for _, key := range append(keys, "new") {
 				checkEdits(t, text, key)
 			}
+			for _, name := range []string{"new", "coding"} {
+				checkGroups(t, text, name)
+			}
 		})
 	}
 }
@@ -302,12 +305,14 @@ func FuzzEdit(f *testing.F) {
 			f.Add(text, keys[len(keys)-1])
 		}
 	}
+	f.Add([]byte(`{"groups":{"a":{"servers":["x", // y`+"\n"+`],"rename":{"b":"c"}}, "g": /*z*/ {"icon":1,}}}`), "g")
 	f.Add([]byte(`{"mcpServers":{"a":{}, // x`+"\n"+`"b":{} /*y*/ ,}}`), "b")
 	f.Fuzz(func(t *testing.T, text []byte, key string) {
 		if !utf8.ValidString(key) {
 			t.Skip("no JSON text can hold the key")
 		}
 		checkEdits(t, text, key)
+		checkGroups(t, text, key)
 		checkMask(t, text)
 	})
 }

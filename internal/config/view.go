@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -187,9 +188,21 @@ func (r *reader) readClients(m member) {
 // missing warns about servers in groups that are not there. They may come
 // later: a group then has them.
 func (r *reader) missing(servers []hub.Server) {
+	keys := make([]string, len(servers))
+	for i, s := range servers {
+		keys[i] = s.Key
+	}
 	for _, m := range r.grouped {
-		if !slices.ContainsFunc(servers, func(s hub.Server) bool { return s.Key == m.server }) {
-			r.warn(m.at, "group %s: there is no server %s; it is in the group once there is", quoted(m.group), quoted(m.server))
+		switch {
+		case slices.Contains(keys, m.server):
+		case len(r.warnings) >= maxNotes:
+			return // finding the nearest takes time
+		default:
+			text := fmt.Sprintf("group %s: there is no server %s; it is in the group once there is", quoted(m.group), quoted(m.server))
+			if near := nearest(m.server, keys); near != "" {
+				text += fmt.Sprintf("; did you mean %s?", quoted(near))
+			}
+			r.warn(m.at, "%s", text)
 		}
 	}
 }

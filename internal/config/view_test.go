@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,48 @@ func TestSetGroup(t *testing.T) {
 	for _, bad := range []string{`[]`, `{"groups": []}`, `{"groups": {"g": 1}}`, `{`} {
 		if got, err := SetGroup([]byte(bad), hub.Group{Name: "g"}); err == nil {
 			t.Errorf("%s becomes %s", bad, got)
+		}
+	}
+}
+
+// checkGroups sets and removes a group in any text, and reports what is lost by it.
+func checkGroups(t *testing.T, text []byte, name string) {
+	t.Helper()
+	g := hub.Group{Name: name, Servers: []string{"s"}, Rename: map[string]string{"a": "b"}}
+	set, err := SetGroup(text, g)
+	if err != nil {
+		return
+	}
+	before, err := plant(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := plant(set)
+	if err != nil || before.root.IsStandard() && !after.root.IsStandard() {
+		t.Fatalf("set, it cannot be parsed, or is no plain JSON: %v\n%s", err, set)
+	}
+	if again, err := SetGroup(set, g); err != nil || !bytes.Equal(again, set) {
+		t.Errorf("set twice, it becomes\n%s\nfrom\n%s\n%v", again, set, err)
+	}
+	if _, err := Keys(text); err == nil { // else there are no entries to be compared
+		others(t, text, set, "")
+	}
+	removed, found, err := RemoveGroup(set, name)
+	if err != nil || !found {
+		t.Fatalf("it is not there: %v\n%s", err, set)
+	}
+	if gone, err := plant(removed); err != nil || before.root.IsStandard() && !gone.root.IsStandard() {
+		t.Fatalf("removed, it cannot be parsed, or is no plain JSON: %v\n%s", err, removed)
+	}
+	if _, found, _ := RemoveGroup(removed, name); found {
+		t.Errorf("it is there still:\n%s", removed)
+	}
+	if _, _, err := Parse("f", text, nil); err == nil && isGroupName(name) {
+		c, _, err := Parse("f", set, nil)
+		if err != nil || !slices.ContainsFunc(c.Groups, func(is hub.Group) bool {
+			return sameViews(&Config{Groups: []hub.Group{is}}, &Config{Groups: []hub.Group{g}})
+		}) {
+			t.Errorf("it is read as another one: %v\n%s", err, set)
 		}
 	}
 }
