@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -50,6 +51,7 @@ func tidy(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			if t.due(measureFootprint()) {
+				runtime.GC() // what pools keep goes with the second collection
 				debug.FreeOSMemory()
 				t.tidied = measureFootprint()
 				t.last = t.tidied

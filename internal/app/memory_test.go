@@ -15,8 +15,8 @@ func TestTidier(t *testing.T) {
 		now  footprint
 		want bool
 	}{
-		{footprint{10 * mib, 8 * mib}, false},  // it has just started
-		{footprint{11 * mib, 8 * mib}, false},  // little has happened
+		{footprint{5 * mib, 4 * mib}, false},   // it has just started
+		{footprint{6 * mib, 4 * mib}, false},   // little has happened
 		{footprint{90 * mib, 30 * mib}, false}, // it is busy
 		{footprint{91 * mib, 30 * mib}, true},
 		{footprint{92 * mib, 30 * mib}, false}, // done already

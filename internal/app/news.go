@@ -14,7 +14,7 @@ func (a *App) listed(server hub.Server, lists hub.Lists) {
 // updated passes on that a resource has changed. What is kept of it is dropped
 // before anybody is told to read it anew.
 func (a *App) updated(server string, callers []string, raw []byte) {
-	a.call.Updated(server, raw)
+	a.call.Updated(server, callers, raw)
 	a.gateway.Updated(server, callers, raw)
 }
 

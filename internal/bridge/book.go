@@ -189,6 +189,8 @@ func (b *book) granted(q *request, result []byte) {
 		b.topics.subscribed(q.again)
 	case protocol.MethodUnsubscribe:
 		b.topics.unsubscribed(q.again)
+	case protocol.MethodShutdown:
+		b.over = true
 	}
 }
 

@@ -49,8 +49,9 @@ var errClientGone = errors.New("the client is gone")
 //
 // When In ends, Run returns nil once the answers to the requests under way
 // have been written, after 10 s at most. It returns nil, too, when Out cannot
-// be written to any more, or ctx has ended. An error means that the hub was
-// not reached: at the first attempt, or for 30 s after it was lost.
+// be written to any more, ctx has ended, or the hub has closed a session that
+// the client has shut down. An error means that the hub was not reached: at the
+// first attempt, or for 30 s after it was lost.
 //
 // When the hub is lost, each call under way is answered with the error
 // hub_lost, since nobody knows whether it took effect; requests that only the

@@ -407,6 +407,39 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
+// A client that has shut its session down has none any more: its calls are
+// answered, and no other hub is asked for one.
+func TestShutdown(t *testing.T) {
+	h, x := open(t), newExchange()
+	defer x.serve(h.door.WebSocket())()
+	c := x.bridge(t)
+	next := func() string {
+		for {
+			if raw := c.next(); raw != changed { // as may come at any time after the start
+				return raw
+			}
+		}
+	}
+	c.send(initialize)
+	next()
+	c.send(initialized)
+	c.send(hold, "1")
+	<-h.began
+	c.send(`{"jsonrpc":"2.0","id":2,"method":"shutdown"}`)
+	if got := next(); got != fmt.Sprintf(done, "2") {
+		t.Errorf("shutdown is answered with %s", got)
+	}
+	if got := next(); !strings.Contains(got, `"id":1,"error"`) || !strings.Contains(got, `"code":"cancelled"`) {
+		t.Errorf("the call is answered with %s", got)
+	}
+	if err := <-c.end; err != nil {
+		t.Errorf("the bridge ended with %v", err)
+	}
+	if c.scan.Scan() {
+		t.Errorf("after the end came %s", c.scan.Text())
+	}
+}
+
 // What the hub says in place of a connection is what a person is told.
 func TestConnectRefused(t *testing.T) {
 	h := open(t)

@@ -230,9 +230,10 @@ func (c *content) copy(left time.Duration) *upstream.Reply {
 }
 
 // Updated is to be called with each notification of a server's that a resource
-// has changed: what is kept of it, of what it is a part of, and of its parts is
-// dropped. The bytes are not kept.
-func (p *Pipeline) Updated(server string, raw []byte) {
+// has changed, and the ids of the callers that are told: what is kept of it, of
+// what it is a part of, and of its parts is dropped. Neither the bytes nor the ids
+// are kept.
+func (p *Pipeline) Updated(server string, callers []string, raw []byte) {
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil {
 		return
@@ -241,7 +242,9 @@ func (p *Pipeline) Updated(server string, raw []byte) {
 	if !ok {
 		return
 	}
-	p.mentions.add(server, uri)
+	if len(callers) > 0 {
+		p.mentions.hint(server, uri) // they may read it
+	}
 	p.cache.changed(server, func(kept string) bool { return partOf(kept, uri) || partOf(uri, kept) })
 }
 

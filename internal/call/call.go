@@ -193,10 +193,19 @@ func (p *Pipeline) invoke(ctx context.Context, r *run) error {
 	}
 }
 
-// label is what the log says of what was asked for. What follows a "?" in a URI may
-// be a secret.
+// label is what the log says of what was asked for. The user in a URI, and what
+// follows a "?" or "#" in it, may be a secret.
 func (r *run) label() string {
-	name, _, _ := strings.Cut(r.own, "?")
+	name := r.own
+	if at := strings.IndexAny(name, "?#"); at >= 0 {
+		name = name[:at]
+	}
+	if scheme, rest, ok := strings.Cut(name, "://"); ok {
+		authority, path, _ := strings.Cut(rest, "/")
+		if at := strings.LastIndex(authority, "@"); at >= 0 {
+			name = scheme + "://" + authority[at+1:] + "/" + path
+		}
+	}
 	return message.Quote(name)
 }
 
@@ -217,15 +226,19 @@ func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
 	return err
 }
 
-// offered is an error if the tool has been hidden since it was looked up, as it
-// may be while the call waits for the server.
+// offered is an error if the tool has been hidden from the caller since it was
+// looked up, as it may be while the call waits for the server.
 func (p *Pipeline) offered(r *run) error {
 	if r.entry == nil {
 		return nil
 	}
-	now := p.catalog.Snapshot()
+	view, err := p.catalog.View(r.Viewer)
+	if err != nil || view == r.view {
+		return err
+	}
+	now := view.Snapshot()
 	server, tool := r.server.Key, r.entry.Tool.Name
-	if now == r.seen || !now.Listed(server) || now.Offers(server, tool) {
+	if !now.Listed(server) || view.Offers(server, tool) {
 		return nil
 	}
 	if slices.Contains(now.Changed(server), tool) {

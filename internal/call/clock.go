@@ -9,6 +9,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
+// maxStill is how long all questions of a call together may hold it up: a server
+// that never stops asking would else keep it for ever.
+const maxStill = time.Hour
+
 // clock ends a call when its server has had its time. It stands still while a
 // question of the server's waits for the caller's answer: how long a person
 // thinks is not the server's doing. As the call's exchange it sees the questions
@@ -21,7 +25,8 @@ type clock struct {
 	mu      sync.Mutex
 	timer   *time.Timer
 	left    time.Duration // of the server's time, when it was last set going
-	since   time.Time     // when that was
+	still   time.Duration // how long it has stood still, when it was last stopped
+	since   time.Time     // when it was last set going, or stopped
 	open    int           // questions that are not answered
 	stopped bool
 }
@@ -48,11 +53,15 @@ func (c *clock) stop() {
 	}
 }
 
-// ring is called by the timer, perhaps just after it has been stopped.
+// ring is called by the timer, perhaps just after that was set otherwise.
 func (c *clock) ring() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open == 0 && !c.stopped {
+	limit := c.left
+	if c.open > 0 {
+		limit = maxStill - c.still
+	}
+	if !c.stopped && time.Since(c.since) >= limit {
 		c.over()
 	}
 }
@@ -75,9 +84,11 @@ func (c *clock) Ask(ctx context.Context, q hub.Question) {
 func (c *clock) asked() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open++; c.open == 1 && c.timer != nil {
-		c.timer.Stop()
-		c.left -= time.Since(c.since)
+	if c.open++; c.open == 1 && c.timer != nil && !c.stopped {
+		now := time.Now()
+		c.left -= now.Sub(c.since)
+		c.since = now
+		c.timer.Reset(max(maxStill-c.still, 0))
 	}
 }
 
@@ -85,7 +96,9 @@ func (c *clock) answered() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open--; c.open == 0 && c.timer != nil && !c.stopped {
-		c.since = time.Now()
+		now := time.Now()
+		c.still += now.Sub(c.since)
+		c.since = now
 		c.timer.Reset(max(c.left, 0))
 	}
 }

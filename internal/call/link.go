@@ -122,8 +122,12 @@ func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
 }
 
 // linked reads a link from the server that has given it, and says why it cannot
-// be had if contents is nil.
+// be had if contents is nil. What the caller could not read itself it does not get
+// so either.
 func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]byte, why string) {
+	if !r.view.Has(r.server.Key) {
+		return nil, "the resources of its server are not in the group"
+	}
 	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
 	read := rescan(append(raw, `}}`...))
 	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)

@@ -36,6 +36,14 @@ func (m *mentions) add(server, uri string) {
 	m.byURI.put(uri, server, 1)
 }
 
+// hint is add, unless a server has mentioned the URI already: what a server says
+// without being asked does not take from another one what that has given.
+func (m *mentions) hint(server, uri string) {
+	if _, ok := m.of(uri); !ok {
+		m.add(server, uri)
+	}
+}
+
 // of is the server that mentioned the URI last.
 func (m *mentions) of(uri string) (server string, ok bool) {
 	m.mu.Lock()

@@ -165,7 +165,7 @@ func arguments(m *wire.Message, names ...string) (map[string]wire.Span, *hub.Err
 	for member := range wire.Object(m.Raw, m.Member("arguments")) {
 		key, _ := wire.String(m.Raw, member.Key)
 		if !slices.Contains(names, key) {
-			return nil, invalid(message.Quote(strconv.Quote(key)) + " is none of the arguments, which are " + strings.Join(names, " and "))
+			return nil, invalid(`"` + message.Quote(key) + `" is none of the arguments, which are ` + strings.Join(names, " and "))
 		}
 		args[key] = member.Value
 	}

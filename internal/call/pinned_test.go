@@ -49,6 +49,40 @@ func TestPinnedToolThatChanged(t *testing.T) {
 	}
 }
 
+// Neither is one that is taken out of the caller's group meanwhile, or whose group
+// is.
+func TestToolTakenOutOfTheGroup(t *testing.T) {
+	whole := hub.Group{Name: "g", Servers: []string{"s"}}
+	for name, tt := range map[string]struct {
+		groups []hub.Group
+		want   message.Code
+	}{
+		"excluded":  {[]hub.Group{{Name: "g", Servers: []string{"s"}, Exclude: []string{"s__x"}}}, message.ToolUnknown},
+		"removed":   {nil, message.GroupUnknown},
+		"as it was": {[]hub.Group{whole, {Name: "other"}}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				lives := make(chan func(p *peer), 2)
+				lives <- offers(0, "x")
+				lives <- offers(3*time.Second, "x")
+				c := newCrib(t, map[string]func(p *peer){"s": func(p *peer) { (<-lives)(p) }}, builtin("s"))
+				c.catalog.SetViews([]hub.Group{whole}, nil)
+				if err := c.fleet.Start(t.Context(), "s"); err != nil {
+					t.Fatal(err)
+				}
+				go func() { _ = c.fleet.Restart(t.Context(), "s") }()
+				synctest.Wait()
+				time.AfterFunc(time.Second, func() { c.catalog.SetViews(tt.groups, nil) })
+				_, err := c.ask("tools/call", `"name":"s__x"`, func(r *Request) { r.Viewer.Group = "g" })
+				if tt.want == "" && err != nil || tt.want != "" && !hub.IsCode(err, tt.want) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}
+
 // What was accepted is called as ever.
 func TestPinnedToolThatWasAccepted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

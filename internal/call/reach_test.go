@@ -25,8 +25,15 @@ type thinking struct{ time time.Duration }
 
 func (thinking) Notify([]byte) {}
 
-func (c thinking) Ask(_ context.Context, q hub.Question) {
-	time.AfterFunc(c.time, func() { q.Answer([]byte(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`), nil) })
+func (c thinking) Ask(ctx context.Context, q hub.Question) {
+	go func() {
+		select {
+		case <-time.After(c.time):
+			q.Answer([]byte(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept"}}`), nil)
+		case <-ctx.Done():
+			q.Answer(nil, hub.E(message.Cancelled, nil))
+		}
+	}()
 }
 
 // A caller that cannot read resources gets what links lead to, and is told what
@@ -70,6 +77,25 @@ func TestEmbeddedLinks(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	})
+}
+
+// A caller in whose group only a tool of a server is does not get the server's
+// resources by way of the tool's links.
+func TestLinkOutOfTheGroup(t *testing.T) {
+	for group, want := range map[string]bool{"whole": true, "single": false} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrib(t, map[string]func(*peer){"s": everything().serve}, builtin("s"))
+			c.catalog.SetViews([]hub.Group{{Name: "whole", Servers: []string{"s"}}, {Name: "single", Tools: []string{"s__x"}}}, []hub.Profile{{Client: "*", EmbedLinks: true}})
+			synctest.Wait()
+			res, err := c.ask("tools/call", `"name":"s__x"`, func(r *Request) { r.Viewer.Group = group })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if has := strings.Contains(got(res), `"text":"read"`); has != want {
+				t.Errorf("in the group %s: %s", group, got(res))
+			}
+		})
+	}
 }
 
 // A link of the web that its server does not have is fetched by the hub, which
@@ -217,7 +243,7 @@ func TestSubscriptions(t *testing.T) {
 		if err := c.Subscribe(t.Context(), b, hub.Viewer{}, "mem:t/refused"); err == nil || Refusal(err) == nil || !strings.Contains(got(Refusal(err)), "no") {
 			t.Errorf("got %v", err)
 		}
-		if n := len(c.readers.byID["a"]); n != 2 {
+		if n := len(c.readers.byID["a"].by); n != 2 {
 			t.Errorf("%d subscriptions", n)
 		}
 		if at, last := c.readers.take("a", "toolcrib://s/mem:a"); last || at != (source{"s", "mem:a"}) {
@@ -228,6 +254,98 @@ func TestSubscriptions(t *testing.T) {
 			t.Errorf("left are %v", c.readers.byID)
 		}
 	})
+}
+
+// What is undone while it is being done is undone, and with it nothing else of
+// its caller's.
+func TestSubscriptionUndoneUnderWay(t *testing.T) {
+	for name, tt := range map[string]struct {
+		undo func(c *crib, a *hub.Caller)
+		left int // subscriptions at the server
+		want message.Code
+	}{
+		"unsubscribed": {func(c *crib, a *hub.Caller) {
+			if err := c.Unsubscribe(c.t.Context(), a, "mem:t/slow"); err != nil {
+				c.t.Error(err)
+			}
+		}, 1, message.Cancelled},
+		"by another URI": {func(c *crib, a *hub.Caller) {
+			go c.Subscribe(c.t.Context(), a, hub.Viewer{}, "toolcrib://s/mem:t/slow")
+			synctest.Wait()
+			if err := c.Unsubscribe(c.t.Context(), a, "mem:t/slow"); err != nil {
+				c.t.Error(err)
+			}
+		}, 2, message.Cancelled},
+		"left":        {func(c *crib, a *hub.Caller) { c.Leave(a.ID) }, 0, message.Cancelled},
+		"not at all":  {func(*crib, *hub.Caller) {}, 2, ""},
+		"done twice":  {func(c *crib, a *hub.Caller) { go c.Subscribe(c.t.Context(), a, hub.Viewer{}, "mem:t/slow") }, 2, ""},
+		"another's":   {func(c *crib, _ *hub.Caller) { c.Leave("b") }, 2, ""},
+		"of no other": {func(c *crib, a *hub.Caller) { go c.Unsubscribe(c.t.Context(), a, "mem:t/other") }, 2, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrib(t, map[string]func(*peer){"s": everything().serve}, builtin("s"))
+				synctest.Wait()
+				a := &hub.Caller{ID: "a"}
+				if err := c.Subscribe(t.Context(), a, hub.Viewer{}, "mem:a"); err != nil {
+					t.Fatal(err)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- c.Subscribe(t.Context(), a, hub.Viewer{}, "mem:t/slow") }()
+				synctest.Wait()
+				tt.undo(c, a)
+				if err := <-ended; tt.want == "" && err != nil || tt.want != "" && !hub.IsCode(err, tt.want) {
+					t.Errorf("got %v", err)
+				}
+				synctest.Wait()
+				if n := c.fleet.Status()[0].Subscriptions; n != tt.left {
+					t.Errorf("the server has %d subscriptions, want %d", n, tt.left)
+				}
+				c.Leave("a")
+				if len(c.readers.byID) != 0 {
+					t.Errorf("left are %v", c.readers.byID)
+				}
+			})
+		})
+	}
+}
+
+// Who subscribes again after the server has gone, from the configuration or from
+// the group, is told of the resource of the one that has it now, and of no other.
+func TestSubscribeAgainElsewhere(t *testing.T) {
+	for name, change := range map[string]func(c *crib){
+		"removed": func(c *crib) {
+			left := []hub.Server{builtin("p")}
+			c.fleet.Apply(left, func() { c.catalog.SetServers(left) })
+		},
+		"out of the group": func(c *crib) { c.catalog.SetViews([]hub.Group{{Name: "g", Servers: []string{"p"}}}, nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrib(t, map[string]func(*peer){"s": everything().serve, "p": everything().serve}, builtin("s"), builtin("p"))
+				c.catalog.SetViews([]hub.Group{{Name: "g", Servers: []string{"s", "p"}}}, nil)
+				synctest.Wait()
+				a := &hub.Caller{ID: "a"}
+				subscribe := func() {
+					if err := c.Subscribe(t.Context(), a, hub.Viewer{Group: "g"}, "mem:a"); err != nil {
+						t.Fatal(err)
+					}
+				}
+				subscribe()
+				change(c)
+				synctest.Wait()
+				subscribe()
+				if at := c.readers.byID["a"].by["mem:a"].at; at != (source{"p", "mem:a"}) {
+					t.Errorf("subscribed to %v", at)
+				}
+				for _, status := range c.fleet.Status() {
+					if want := strings.Count("p", status.Key); status.Subscriptions != want {
+						t.Errorf("%s has %d subscriptions, want %d", status.Key, status.Subscriptions, want)
+					}
+				}
+			})
+		})
+	}
 }
 
 func TestLRU(t *testing.T) {

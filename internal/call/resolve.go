@@ -4,10 +4,12 @@ import (
 	"context"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -31,10 +33,13 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 		return err
 	}
 	var away error
-	seen := r.seen
+	seen, has := r.seen, r.view.Has
+	if r.verb.method == protocol.MethodToolsCall {
+		has = r.view.MayHave // tools can be in a view without the rest of their server
+	}
 	for key := range r.verb.keys(r.name) {
 		server, ok := p.fleet.Server(key)
-		if !ok || seen.Listed(key) || !r.view.MayHave(key) {
+		if !ok || seen.Listed(key) || !has(key) {
 			continue
 		}
 		if err := p.wait(ctx, r, &server); err != nil && away == nil {
@@ -57,8 +62,14 @@ func (p *Pipeline) wait(ctx context.Context, r *run, server *hub.Server) error {
 	return p.fleet.Wait(limited, server.Key)
 }
 
+// maxKey is how long a server's key is at most, in bytes: 128 characters.
+const maxKey = 128 * utf8.UTFMax
+
 // prefixes yields what may be the server's part of a name, shortest first.
 func prefixes(name string) iter.Seq[string] {
+	// A name is as long as its caller likes, and to look up all its parts takes
+	// time in proportion to the square of its length.
+	name = name[:min(len(name), maxKey+len(catalog.Separator))]
 	return func(yield func(string) bool) {
 		for at := 0; ; at++ {
 			n := strings.Index(name[at:], catalog.Separator)

@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"slices"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -23,8 +24,8 @@ func (p *Pipeline) resolveResource(ctx context.Context, r *run) error {
 //
 //   - the server that lists the URI, or has a template for it, and the one that
 //     the prefixed form names, in the caller's view;
-//   - the one that last mentioned the URI, in a result or as that of a resource
-//     that has changed;
+//   - the one that last mentioned the URI in a result or, if none has, as that of
+//     a resource that has changed, of which somebody wanted to hear;
 //   - servers that are being started and whose lists are not known: all of them
 //     are waited for, side by side, each within its own time limit;
 //   - if just one server in the view has resources, that one.
@@ -83,12 +84,7 @@ func (p *Pipeline) theirs(r *run, key string) bool {
 // awaitLists waits for the servers that are being started and whose lists are
 // not known, until one of them has the resource, or none.
 func (p *Pipeline) awaitLists(ctx context.Context, r *run) (found bool, err error) {
-	var keys []string
-	for _, s := range p.fleet.Status() {
-		if s.State == hub.StateStarting && !r.seen.Listed(s.Key) && r.view.Has(s.Key) {
-			keys = append(keys, s.Key)
-		}
-	}
+	keys := slices.DeleteFunc(p.unheard(r.view, hub.StateStarting), func(key string) bool { return !r.view.Has(key) })
 	if len(keys) == 0 {
 		return false, nil
 	}

@@ -154,7 +154,7 @@ func onlyText(m *wire.Message) (text string, ok bool) {
 			}
 		}
 	}
-	return text, ok
+	return text, text != ""
 }
 
 // pages are the ends of the pages of a text, none of which splits a character.

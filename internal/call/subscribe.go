@@ -12,35 +12,123 @@ import (
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
-// readers is what callers have subscribed to: by the caller's id and the URI that
-// it gave, where the resource was then. So a subscription ends where it began,
-// whatever is listed meanwhile. Safe for concurrent use.
+// readers is what callers have subscribed to, or are about to: by the caller's id
+// and the URI that it gave, where the resource was then. So a subscription ends
+// where it began, whatever is listed meanwhile. Safe for concurrent use.
 type readers struct {
 	mu   sync.Mutex
-	byID map[string]map[string]source
+	byID map[string]*reader
+}
+
+// reader is one caller. It is kept as long as there is something of it.
+type reader struct {
+	by    map[string]*subscription
+	under int  // Subscribes under way
+	left  bool // nothing of it is kept any more
+}
+
+// subscription is one of a caller's. It is another one after it was taken out.
+type subscription struct {
+	at    source
+	under int  // Subscribes under way that are for it
+	sure  bool // one of them has succeeded
 }
 
 // source is whose resource it is.
 type source struct{ server, uri string }
 
-func newReaders() *readers { return &readers{byID: make(map[string]map[string]source)} }
+func newReaders() *readers { return &readers{byID: make(map[string]*reader)} }
 
-// add enters a subscription.
-func (all *readers) add(id, uri string, at source) {
+// begin is the beginning of a Subscribe of a caller's, and end its end.
+func (all *readers) begin(id string) *reader {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	if all.byID[id] == nil {
-		all.byID[id] = make(map[string]source)
+	this := all.byID[id]
+	if this == nil {
+		this = &reader{by: make(map[string]*subscription)}
+		all.byID[id] = this
 	}
-	all.byID[id][uri] = at
+	this.under++
+	return this
+}
+
+func (all *readers) end(id string, this *reader) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	this.under--
+	all.sweep(id, this)
+}
+
+// sweep forgets a caller of whom nothing is left. The mutex is held.
+func (all *readers) sweep(id string, this *reader) {
+	if !this.left && this.under == 0 && len(this.by) == 0 {
+		delete(all.byID, id)
+	}
 }
 
 // find returns where the resource is that a caller has subscribed to.
-func (all *readers) find(id, uri string) (source, bool) {
+func (all *readers) find(this *reader, uri string) (source, bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	at, ok := all.byID[id][uri]
-	return at, ok
+	if s := this.by[uri]; s != nil {
+		return s.at, true
+	}
+	return source{}, false
+}
+
+// add enters a subscription that is about to be made.
+func (all *readers) add(this *reader, uri string, at source) *subscription {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s := this.by[uri]
+	if s == nil || s.at != at {
+		s = &subscription{at: at}
+		this.by[uri] = s
+	}
+	s.under++
+	return s
+}
+
+// wish is what has become of a subscription while it was being made.
+type wish uint8
+
+const (
+	wished  wish = iota // it is wanted as before
+	taken               // it was taken out
+	retaken             // so it was, and the caller has another to the same resource
+	gone                // the caller has left
+)
+
+// settle says that a subscription was made, or not, and returns what has become
+// of it.
+func (all *readers) settle(this *reader, uri string, s *subscription, made bool) wish {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s.under--
+	s.sure = s.sure || made
+	switch {
+	case this.left:
+		return gone
+	case this.by[uri] == s:
+		if !s.sure && s.under == 0 {
+			delete(this.by, uri)
+		}
+		return wished
+	case this.has(s.at):
+		return retaken
+	}
+	return taken
+}
+
+// has reports whether the caller has subscribed to a resource, by any URI. The
+// mutex is held.
+func (r *reader) has(at source) bool {
+	for _, s := range r.by {
+		if s.at == at {
+			return true
+		}
+	}
+	return false
 }
 
 // take takes a subscription out. It reports false if it was not there, or if the
@@ -48,21 +136,24 @@ func (all *readers) find(id, uri string) (source, bool) {
 func (all *readers) take(id, uri string) (at source, last bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	at, last = all.byID[id][uri]
-	if delete(all.byID[id], uri); len(all.byID[id]) == 0 {
-		delete(all.byID, id)
+	this := all.byID[id]
+	if this == nil || this.by[uri] == nil {
+		return source{}, false
 	}
-	for _, other := range all.byID[id] {
-		last = last && other != at
-	}
-	return at, last
+	at = this.by[uri].at
+	delete(this.by, uri)
+	all.sweep(id, this)
+	return at, !this.has(at)
 }
 
-// drop takes out all subscriptions of a caller.
+// drop forgets a caller.
 func (all *readers) drop(id string) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	delete(all.byID, id)
+	if this := all.byID[id]; this != nil {
+		this.left = true
+		delete(all.byID, id)
+	}
 }
 
 // Subscribe has the caller told of changes of the resource that it means by a
@@ -71,30 +162,45 @@ func (all *readers) drop(id string) {
 // as for a read, and waiting for the server takes no longer than its time limit.
 // The error is a [*hub.Error]; see [Refusal].
 //
-// A Subscribe that is under way when the caller leaves fails, and nothing of it
-// is left. One that comes after Leave is a fault of the program.
+// A Subscribe that is under way when the caller leaves, or unsubscribes, fails,
+// and nothing of it is left. One that comes after Leave is a fault of the program.
 func (p *Pipeline) Subscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
-	at, again := p.readers.find(caller.ID, uri)
+	reader := p.readers.begin(caller.ID)
+	defer p.readers.end(caller.ID, reader)
 	r := &run{Request: Request{Caller: caller, Viewer: viewer}, verb: p.verbs[protocol.MethodResourcesRead], began: time.Now(), name: uri}
+	at, again := p.readers.find(reader, uri)
+	if again {
+		if err := p.see(r); err != nil {
+			return err
+		}
+		if _, ok := p.fleet.Server(at.server); !ok || !r.view.Has(at.server) {
+			if err := p.Unsubscribe(ctx, caller, uri); err != nil { // it may be another's now
+				return err
+			}
+			again = false
+		}
+	}
 	if !again {
 		if err := p.findResource(ctx, r); err != nil {
 			return err
 		}
 		at = source{r.server.Key, r.own}
-		p.readers.add(caller.ID, uri, at)
 	}
+	this := p.readers.add(reader, uri, at)
 	err := p.ofSource(ctx, r, at, caller, p.fleet.Subscribe)
-	if err != nil {
-		if !again {
-			p.readers.take(caller.ID, uri)
-		}
+	became := p.readers.settle(reader, uri, this, err == nil)
+	if err != nil || became == wished {
 		return err
 	}
-	if _, ok := p.readers.find(caller.ID, uri); !ok {
+	switch became {
+	case gone:
 		p.fleet.Leave(caller.ID)
-		return hub.E(message.Cancelled, nil)
+	case taken:
+		if err := p.unsubscribe(ctx, caller, at); err != nil {
+			return err
+		}
 	}
-	return nil
+	return hub.E(message.Cancelled, nil)
 }
 
 // ofSource does something to a resource at its server, within that one's time
@@ -124,6 +230,11 @@ func (p *Pipeline) Unsubscribe(ctx context.Context, caller *hub.Caller, uri stri
 	if !last {
 		return nil
 	}
+	return p.unsubscribe(ctx, caller, at)
+}
+
+// unsubscribe has the server tell a caller no more of a resource.
+func (p *Pipeline) unsubscribe(ctx context.Context, caller *hub.Caller, at source) error {
 	err := p.ofSource(ctx, &run{began: time.Now()}, at, caller, p.fleet.Unsubscribe)
 	if hub.IsCode(err, message.ServerUnknown) {
 		return nil // its subscriptions went with it

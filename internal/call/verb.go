@@ -4,7 +4,6 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -112,7 +111,7 @@ func mistakable(raw []byte, key wire.Span, judged []string) error {
 	other, _ := wire.String(raw, key)
 	for _, name := range judged {
 		if strings.EqualFold(other, name) {
-			return invalid(message.Quote(strconv.Quote(other) + " differs from a member of a call in its case only"))
+			return invalid(`"` + message.Quote(other) + `" differs from a member of a call in its case only`)
 		}
 	}
 	return nil

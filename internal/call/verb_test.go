@@ -44,6 +44,9 @@ func (h has) serve(p *peer) {
 		case n.Method == "prompts/list":
 			result = `{"prompts":[` + h.prompts + `]}`
 		case n.Method == "resources/subscribe" && n.Params.URI == "mem:t/refused":
+		case n.Method == "resources/subscribe" && n.Params.URI == "mem:t/slow":
+			time.Sleep(time.Second)
+			result = `{}`
 		case n.Method == "resources/subscribe", n.Method == "resources/unsubscribe", n.Method == "ping":
 			result = `{}`
 		default:
@@ -186,10 +189,13 @@ func TestMentionedResource(t *testing.T) {
 		if _, err := c.ask("tools/call", `"name":"p__x"`); err != nil {
 			t.Fatal(err)
 		}
-		c.Updated("s", []byte(`{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mem:u"}}`))
-		for uri, want := range map[string]string{"mem:l": "p", "mem:u": "s"} {
+		heard := []string{"a"}
+		c.Updated("s", heard, updated("mem:u"))
+		c.Updated("s", heard, updated("mem:l")) // it is p's
+		c.Updated("s", nil, updated("mem:v"))   // nobody wants to know
+		for uri, want := range map[string]string{"mem:l": "p", "mem:u": "s", "mem:v": ""} {
 			res, err := c.ask("resources/read", `"uri":"`+uri+`"`)
-			if err != nil || res.Server != want {
+			if want == "" && !hub.IsCode(err, message.ResourceUnknown) || want != "" && (err != nil || res.Server != want) {
 				t.Errorf("%s: got %+v, %v", uri, res, err)
 			}
 		}
@@ -225,6 +231,45 @@ func TestUnlistedResource(t *testing.T) {
 	})
 }
 
+// Who looks through a group waits for none of the servers that are not in it.
+func TestGroupWaitsForItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never := everything()
+		never.delay = time.Hour
+		c := newCrib(t, map[string]func(*peer){"s": everything().serve, "other": everything().serve, "never": never.serve}, builtin("s"), builtin("other"), builtin("never"))
+		c.catalog.SetViews([]hub.Group{
+			{Name: "without", Servers: []string{"s", "other"}, Tools: []string{"other__*"}},
+			{Name: "with", Servers: []string{"s", "other", "never"}},
+			{Name: "tools", Servers: []string{"s", "other"}, Tools: []string{"never__*"}},
+		}, nil)
+		synctest.Wait()
+		for _, one := range []struct {
+			method, params string
+			code           message.Code
+		}{
+			{"tools/call", `"name":"never__x"`, message.ToolUnknown},
+			{"prompts/get", `"name":"never__x"`, message.PromptUnknown},
+			{"resources/read", `"uri":"mem:nobody's"`, message.ResourceUnknown},
+			{"resources/read", `"uri":"toolcrib://never/mem:x"`, message.ResourceUnknown},
+			{"completion/complete", `"ref":{"type":"ref/prompt","name":"never__x"},"argument":{"name":"a","value":""}`, message.PromptUnknown},
+		} {
+			limit := 10 * time.Second
+			waits := map[string]time.Duration{"without": 0, "with": limit, "tools": 0}
+			if one.method == "tools/call" {
+				waits["tools"] = limit
+			}
+			for group, want := range waits {
+				began := time.Now()
+				_, err := c.ask(one.method, one.params, func(r *Request) { r.Viewer.Group = group })
+				took := time.Since(began)
+				if err == nil || took != want || want == 0 && !hub.IsCode(err, one.code) {
+					t.Errorf("%s %s in the group %s: got %v after %v", one.method, one.params, group, err, took)
+				}
+			}
+		}
+	})
+}
+
 // counting is a server with a resource of which each read says how many there
 // have been.
 func counting(reads *atomic.Int64) has {
@@ -245,10 +290,10 @@ func TestCache(t *testing.T) {
 	}{
 		"kept":              {want: 1},
 		"expired":           {between: func(*crib) { time.Sleep(time.Minute) }, want: 2},
-		"updated":           {between: func(c *crib) { c.Updated("s", updated("mem:a")) }, want: 2},
-		"a part updated":    {between: func(c *crib) { c.Updated("s", updated("mem:a/b")) }, want: 2},
-		"another updated":   {between: func(c *crib) { c.Updated("s", updated("mem:ab")) }, want: 1},
-		"another's updated": {between: func(c *crib) { c.Updated("p", updated("mem:a")) }, want: 1},
+		"updated":           {between: func(c *crib) { c.Updated("s", nil, updated("mem:a")) }, want: 2},
+		"a part updated":    {between: func(c *crib) { c.Updated("s", nil, updated("mem:a/b")) }, want: 2},
+		"another updated":   {between: func(c *crib) { c.Updated("s", nil, updated("mem:ab")) }, want: 1},
+		"another's updated": {between: func(c *crib) { c.Updated("p", nil, updated("mem:a")) }, want: 1},
 		"listed":            {between: func(c *crib) { c.Listed(builtin("s"), hub.Lists{Asked: hub.ListResources}) }, want: 2},
 		"tools listed":      {between: func(c *crib) { c.Listed(builtin("s"), hub.Lists{Asked: hub.ListTools}) }, want: 1},
 		"restarted": {between: func(c *crib) {
@@ -306,6 +351,7 @@ func TestSpill(t *testing.T) {
 		"text":       {`{"content":[{"type":"text","text":"` + text + `"}]}`, "text/plain", text},
 		"items":      {`{"content":[{"type":"text","text":"` + text + `"},{"type":"vendor"}]}`, "application/json", `{"content":[{"type":"text","text":"` + text + `"},{"type":"vendor"}]}`},
 		"link":       {`{"content":[{"type":"text","text":"` + text + `"},{"type":"resource_link","uri":"mem:l"}]}`, "application/json", `{"content":[{"type":"text","text":"` + text + `"},{"type":"resource_link","uri":"toolcrib://s/mem:l"}]}`},
+		"blank":      {`{"content":[{"type":"text","text":""}]` + strings.Repeat(" ", 2*pageSize) + `}`, "application/json", `{"content":[{"type":"text","text":""}]` + strings.Repeat(" ", 2*pageSize) + `}`},
 		"structured": {`{"content":[{"type":"text","text":"` + text + `"}],"structuredContent":{}}`, "", ""},
 		"error":      {`{"content":[{"type":"text","text":"` + text + `"}],"isError":true}`, "", ""},
 		"small":      {`{"content":[{"type":"text","text":"x"}]}`, "", ""},
@@ -386,8 +432,8 @@ func TestTheClockStandsStill(t *testing.T) {
 		works  time.Duration // after the answer
 		want   message.Code
 	}{
-		{time.Hour, 5 * time.Second, ""},
-		{time.Hour, 15 * time.Second, message.Timeout},
+		{10 * time.Minute, 5 * time.Second, ""},
+		{10 * time.Minute, 15 * time.Second, message.Timeout},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := everything()
@@ -411,4 +457,32 @@ func TestTheClockStandsStill(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server that asks again before it has its answer, and never stops, does not
+// keep the call for ever.
+func TestQuestionsWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := everything()
+		h.answer = func(p *peer, _ note) string {
+			ask := func(i int) {
+				p.send(`{"jsonrpc":"2.0","id":%d,"method":"roots/list"}`, i)
+				time.Sleep(time.Second) // so that the next one is asked while this one is open
+			}
+			ask(0)
+			for i := 1; ; i++ {
+				ask(i)
+				if n, ok := p.next(); !ok || n.Method != "" {
+					return "silent"
+				}
+			}
+		}
+		c := newCrib(t, map[string]func(*peer){"s": h.serve}, builtin("s"))
+		synctest.Wait()
+		began := time.Now()
+		_, err := c.ask("tools/call", `"name":"s__x"`, func(r *Request) { r.Exchange = thinking{time.Minute} })
+		if took := time.Since(began); !hub.IsCode(err, message.Timeout) || took < maxStill || took > maxStill+10*time.Second {
+			t.Errorf("got %v after %v", err, took)
+		}
+	})
 }

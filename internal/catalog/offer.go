@@ -56,8 +56,8 @@ func hasSchema(raw []byte) bool {
 	if !schema.Exists() || raw[schema.Start] != '{' {
 		return false
 	}
-	kind := wire.Lookup(raw, schema, "type")
-	return kind.Exists() && wire.KeyIs(raw, kind, "object")
+	kind, _ := wire.String(raw, wire.Lookup(raw, schema, "type"))
+	return kind == "object"
 }
 
 // acceptAll reads one of the lists that need no more than to be parsed.

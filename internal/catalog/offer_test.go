@@ -19,6 +19,7 @@ func TestAccept(t *testing.T) {
 	raw := [][]byte{
 		[]byte(`{"name":"first","inputSchema":{"type":"object"}}`), []byte(annotated), []byte(`{"title":"nameless"}`), []byte(`7`),
 		[]byte(`{"name":"bare"}`), []byte(`{"name":"loose","inputSchema":{"type":["object"]}}`),
+		[]byte(`{"name":"numbered","inputSchema":{"type":5}}`), []byte(`{"name":"empty","inputSchema":{"type":""}}`),
 		[]byte(`{"name":"last","inputSchema":{"ty\u0070e":"object"}}`),
 	}
 	for kind, want := range map[hub.Kind][]string{

@@ -153,7 +153,7 @@ func TestBlockedNames(t *testing.T) {
 	if all := c.Snapshot().Providers("x"); len(all) != 2 || all[0].Server.Key != "b" {
 		t.Errorf("%d provide x", len(all))
 	}
-	if c.Snapshot().Offers("a", "x") || !c.Snapshot().Offers("b", "x") || c.Snapshot().Offers("b", "only") {
+	if v := look(t, c, hub.Viewer{}); v.Offers("a", "x") || !v.Offers("b", "x") || v.Offers("b", "only") {
 		t.Error("who offers what is wrong")
 	}
 	// Where a name is that of a server's tool only because nobody else has it,

@@ -124,13 +124,6 @@ func (s *Snapshot) Offered(server string) int {
 	return 0
 }
 
-// Offers reports whether the tool of the server, by the server's own name for
-// it, is listed. It looks at every tool of the server.
-func (s *Snapshot) Offers(server, tool string) bool {
-	share, ok := s.shares[server]
-	return ok && slices.ContainsFunc(share.Tools, func(e *Entry) bool { return e.Tool.Name == tool })
-}
-
 // Hidden is how many tools of the server are not listed because of its rules.
 func (s *Snapshot) Hidden(server string) int {
 	if share, ok := s.shares[server]; ok {

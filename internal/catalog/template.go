@@ -6,11 +6,12 @@ import (
 	"sync"
 )
 
-// Bounds of the templates that are matched; no template of use comes near. One
-// that is larger is listed all the same.
+// Bounds of the templates that are matched, and of the URIs; no template of use
+// comes near. One that is larger is listed all the same.
 const (
 	maxTemplate  = 2048 // bytes
 	maxVariables = 64
+	maxExpanded  = 8 << 10 // bytes of a URI, which would be compared with thousands of templates
 )
 
 // pattern tells which URIs a URI template (RFC 6570) may have been expanded to.
@@ -103,9 +104,9 @@ func expansion(expression string) (form string, variables int, ok bool) {
 }
 
 // matches reports whether the URI may be an expansion of the template. It takes
-// time in proportion to the URI's length.
+// time in proportion to the URI's length; one that is too long is of none.
 func (p *pattern) matches(uri string) bool {
-	if !strings.HasPrefix(uri, p.start) {
+	if len(uri) > maxExpanded || !strings.HasPrefix(uri, p.start) {
 		return false
 	}
 	compiled := p.compiled()

@@ -34,6 +34,7 @@ func TestPattern(t *testing.T) {
 		{"x://{a{b}}", nil, []string{"x://1}", "x://1"}},
 		{"x://{=a}", nil, []string{"x://1"}},
 		{"x://" + strings.Repeat("{a}", maxVariables+1), nil, []string{"x://" + strings.Repeat("1", maxVariables+1)}},
+		{"x://{+a}", []string{"x://" + strings.Repeat("y", maxExpanded-4)}, []string{"x://" + strings.Repeat("y", maxExpanded-3)}},
 		{"x://" + strings.Repeat("y", maxTemplate), nil, []string{"x://" + strings.Repeat("y", maxTemplate)}},
 	} {
 		p := newPattern(tt.template)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -179,7 +180,7 @@ func FuzzParseTool(f *testing.F) {
 		`{"name":"a","inputSchema":{"type":"object","properties":{"p":{"type":"string","x-mcp-header":"P"}}}}`,
 		` {"na\u006de" : "\ud800\u0000" } `,
 		`{"name":"a","annotations":{"readOnlyHint":true}}`,
-		`{"name":"a","name":"b"}`,
+		`{"name":"a","name":"b"}`, `{"name":"a","inputSchema":{"type":5}}`,
 		`{"name":"a","inputSchema":{"items":[{"x-mcp-header":1}],"properties":[]}}`,
 		`{"name":"a","inputSchema":{"properties":{"":{"type":"integer","x\u002dmcp-header":"a"}}}}`,
 		`[]`, `"name"`, `{"name":`, "\ufeff{}",
@@ -191,6 +192,9 @@ func FuzzParseTool(f *testing.F) {
 		tool, err := catalog.ParseTool(raw)
 		if !bytes.Equal(before, raw) {
 			t.Fatal("the input was changed")
+		}
+		if n := len(catalog.Accept(hub.Server{Kind: hub.KindHTTP}, hub.Lists{Tools: [][]byte{raw}}, slog.New(slog.DiscardHandler)).Tools); err != nil && n > 0 {
+			t.Fatalf("refused with %v, yet accepted", err)
 		}
 		_, headers := errors.AsType[*catalog.HeaderError](err)
 		if err != nil && !headers {

@@ -101,6 +101,13 @@ func (v *View) List(era protocol.Era, which hub.ListSet, cursor string) ([]byte,
 // list; see [Snapshot.Entries] for their order.
 func (v *View) Tools() []*Entry { return v.entries }
 
+// Offers reports whether the tool of the server, by the server's own name for
+// it, is among the tools of the view. It looks at every tool of the server.
+func (v *View) Offers(server, tool string) bool {
+	share, ok := v.now.Share(server)
+	return ok && slices.ContainsFunc(share.Tools, func(e *Entry) bool { return e.Tool.Name == tool && v.scope.tool(e) })
+}
+
 // Dropped are the exposed names of the tools that a cap keeps out of the list, in
 // order. They can be called all the same.
 func (v *View) Dropped() []string {
@@ -186,10 +193,14 @@ func (v *View) Providers() []string {
 
 // Capabilities is the union of what the servers in the view have, by what is
 // saved or what they declared since this program started. Tools and logging are
-// always among it. Of a server of which only single tools are in the view nothing
-// else counts.
+// always among it, and resources where results may be given as links to pages
+// (see [hub.Server.Spill]). Of a server of which only single tools are in the view
+// nothing else counts.
 func (v *View) Capabilities() protocol.Capabilities {
 	c := protocol.Capabilities{Tools: true, Logging: true}
+	c.Resources = !v.profile.EmbedLinks && slices.ContainsFunc(v.now.Shares(), func(s *Share) bool {
+		return s.Server.Spill > 0 && v.uses(s)
+	})
 	if v.scope == nil {
 		return c.Union(v.now.Capabilities())
 	}

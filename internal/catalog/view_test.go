@@ -177,6 +177,26 @@ func TestGroup(t *testing.T) {
 	}
 }
 
+// Pages of results are resources, also where no server has any; a client that
+// cannot read them gets none.
+func TestCapabilityOfPages(t *testing.T) {
+	c := open(t, catalog.Options{})
+	a, b := server("a"), server("b")
+	a.Spill = 1 << 10
+	c.SetServers([]hub.Server{a, b})
+	c.Replace(a, offer(t, "x"))
+	c.Replace(b, offer(t, "x"))
+	c.SetViews([]hub.Group{{Name: "b", Servers: []string{"b"}}, {Name: "single", Servers: []string{"b"}, Tools: []string{"a__x"}}},
+		[]hub.Profile{{Client: "linky", EmbedLinks: true}})
+	for viewer, want := range map[hub.Viewer]bool{
+		{}: true, {Group: "single"}: true, {Group: "b"}: false, {Client: "linky"}: false,
+	} {
+		if c := look(t, c, viewer).Capabilities(); c.Resources != want || c.Subscribe {
+			t.Errorf("%+v: %+v", viewer, c)
+		}
+	}
+}
+
 // In a group a name stands for nothing outside of it.
 func TestGroupNames(t *testing.T) {
 	c := three(t, nil)

@@ -117,8 +117,7 @@ func TestStdio(t *testing.T) {
 	}
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n" +
-		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"6*7"}}}` + "\n" +
-		`{"jsonrpc":"2.0","id":3,"method":"tools/list"}` + "\n"
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"calculator__calculator","arguments":{"expression":"6*7"}}}` + "\n"
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +146,8 @@ func TestStdio(t *testing.T) {
 			t.Fatal(err)
 		}
 		lines := bufio.NewScanner(out)
-		for left := 3; left > 0 && lines.Scan(); {
+		ended := false
+		for !ended && lines.Scan() {
 			var answer struct{ ID int }
 			if err := json.Unmarshal(lines.Bytes(), &answer); err != nil {
 				t.Fatalf("%v: %s", err, lines.Text())
@@ -157,17 +157,21 @@ func TestStdio(t *testing.T) {
 				if !strings.Contains(lines.Text(), "42") {
 					t.Errorf("answered %s", lines.Text())
 				}
+				if code, _, errs := run(t, message.English, "server", "refresh", "datetime"); code != exitOK {
+					t.Error(errs) // its tools are known then
+				}
+				if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`+"\n"); err != nil {
+					t.Fatal(err)
+				}
 			case 3:
 				if all := strings.Contains(lines.Text(), "datetime__"); all == (len(args) > 1) || !strings.Contains(lines.Text(), "calculator__") {
 					t.Errorf("%q: the tools are %s", args, lines.Text())
 				}
-			case 0:
-				continue // a notification
+				ended = true
 			}
-			left--
 		}
-		if lines.Err() != nil {
-			t.Error(lines.Err())
+		if !ended {
+			t.Fatalf("%q: it ended: %v", args, lines.Err())
 		}
 	}
 	if code, out, errs := run(t, message.English, "stdio", "--group", "other"); code != exitFailure || out != "" || !strings.Contains(errs, "There is no group other") {

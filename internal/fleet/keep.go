@@ -76,6 +76,10 @@ func (l *life) entertain(ctx context.Context, g *guest) (held time.Duration, rea
 	}
 }
 
+// settleLimit is how long a server may ask a caller whom it has just got to know
+// before the first call goes on: a person who is asked may take longer.
+const settleLimit = 5 * time.Second
+
 // receive makes the guest's connection, has calls use it unless ctx has ended,
 // and tells those who wait what came of it.
 func (l *life) receive(ctx context.Context, g *guest) (*instance, *hub.Error) {
@@ -89,17 +93,24 @@ func (l *life) receive(ctx context.Context, g *guest) (*instance, *hub.Error) {
 	level := ""
 	if err == nil {
 		level = s.greet(ctx, conn)
+		settled, cancel := context.WithTimeout(ctx, settleLimit)
+		conn.Settle(settled)
+		cancel()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g.tries++
-	if g.reason = hub.AsError(err); g.reason != nil {
-		if ctx.Err() == nil {
-			s.book.add("warning: a connection of a caller's own did not come about: " + g.reason.Text(message.English).String())
+	if e := hub.AsError(err); e != nil {
+		if ctx.Err() != nil {
+			return nil, e // of no call's concern: whoever waits now needs another attempt
 		}
+		g.tries++
+		g.reason = e
+		s.book.add("warning: a connection of a caller's own did not come about: " + e.Text(message.English).String())
 		g.tell()
-		return nil, g.reason
+		return nil, e
 	}
+	g.tries++
+	g.reason = nil
 	i := newInstance(conn, s.fleet.clock())
 	if ctx.Err() == nil {
 		for len(g.notes) > 0 { // of the connection before

@@ -243,6 +243,46 @@ func TestOwnAreBounded(t *testing.T) {
 	})
 }
 
+// An attempt that is ended to make room for another caller is no failure of the
+// server's to who has come meanwhile.
+func TestOwnAttemptMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub()
+		back := make(chan struct{})
+		c.each = func(n int, ctx context.Context) error {
+			if n != 1 {
+				return nil
+			}
+			<-ctx.Done()
+			<-back
+			return ctx.Err()
+		}
+		s := member(hub.ConnectionPerCaller)
+		s.MaxCallers = 1
+		f := c.fleet(t, s)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _, _ = f.Acquire(ctx, "s", asker("a")) }()
+		synctest.Wait()
+		cancel() // so that nobody waits for the attempt
+		synctest.Wait()
+		got := make(chan *fleet.Use, 1)
+		go func() { got <- take(t, f, asker("b")) }()
+		synctest.Wait()
+		ends := make(chan error, 1)
+		go func() {
+			_, err := f.Acquire(t.Context(), "s", asker("a"))
+			ends <- err
+		}()
+		synctest.Wait()
+		close(back)
+		if err := <-ends; !hub.IsCode(err, message.CallersTooMany) {
+			t.Errorf("got %v", err)
+		}
+		(<-got).Done(nil)
+		stands(t, f, 1, 0, 1)
+	})
+}
+
 // Own connections end with the life of the server, and calls on them have the
 // time that those on shared ones have.
 func TestOwnEndsWithTheServer(t *testing.T) {

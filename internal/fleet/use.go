@@ -77,7 +77,8 @@ func outcomeOf(err error) outcome {
 // and one whose connections are so; see [hub.Connection]. It is made, once for
 // all of the caller's calls that wait, when the server is ready, and declares
 // what the caller declared; what the server asks and logs on it outside of calls
-// goes to the caller. It ends when it was not used for as long as the server may
+// goes to the caller. What the server asks as soon as it is connected has been
+// answered when the first call gets the connection, within 5 s. It ends when it was not used for as long as the server may
 // be idle, with Leave, when a server that has too many needs it for another
 // caller, and in the end as the server does. If all of those are in use, the
 // error is [message.CallersTooMany].

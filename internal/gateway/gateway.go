@@ -179,7 +179,7 @@ func (g *Gateway) request(ctx context.Context, c *Caller, m *wire.Message, out O
 	case protocol.StageCall:
 		return g.call(ctx, c, m, out)
 	case protocol.StageCatalog:
-		return g.list(c, m, name)
+		return g.list(ctx, c, m, name)
 	}
 	switch name {
 	case protocol.MethodPing:

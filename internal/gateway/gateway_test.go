@@ -57,6 +57,7 @@ type scripted struct {
 	def    func(*hub.Server)           // changes the definition, unless it is nil
 	over   chan struct{}               // closed when the server has ended, unless it is nil
 	told   func(raw string, m request) // gets what is no request
+	slow   time.Duration               // before it answers anything; the test does not wait for its lists then
 }
 
 func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.WriteCloser) error {
@@ -71,6 +72,7 @@ func (s *scripted) serve(_ context.Context, _ string, r io.ReadCloser, w io.Writ
 	if s.over != nil {
 		defer close(s.over)
 	}
+	time.Sleep(s.slow) // of a bubble
 	in := bufio.NewScanner(r)
 	for in.Scan() {
 		var q request
@@ -146,13 +148,16 @@ func start(t *testing.T, s *scripted, opt gateway.Options) *hall {
 			once.Do(func() { close(listed) })
 		},
 	})
-	opt.Call, opt.Catalog, opt.Bus, opt.Log, opt.ServerInfo = call.New(call.Options{Catalog: cat, Fleet: f, Bus: events, Log: log}), cat, events, log, []byte(`{"name":"hub"}`)
+	opt.Call, opt.Catalog, opt.Bus, opt.ServerInfo = call.New(call.Options{Catalog: cat, Fleet: f, Bus: events, Log: log}), cat, events, []byte(`{"name":"hub"}`)
+	opt.Log = cmp.Or(opt.Log, log)
 	g = gateway.New(opt)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
 	all.Go(func() { _ = g.Run(ctx) })
-	<-listed
+	if s.slow == 0 {
+		<-listed
+	}
 	return &hall{g, cat, def, func() { cancel(); all.Wait() }}
 }
 

@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"context"
+
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -20,8 +22,9 @@ func listOf(method string) hub.ListSet {
 	return hub.ListTools
 }
 
-// list answers the requests for lists, from what the caller sees.
-func (g *Gateway) list(c *Caller, m *wire.Message, method string) (Answer, error) {
+// list answers the requests for lists, from what the caller sees. Who is told of
+// no changes waits for servers that are only now being asked what they have.
+func (g *Gateway) list(ctx context.Context, c *Caller, m *wire.Message, method string) (Answer, error) {
 	cursor := ""
 	if at := m.Member("cursor"); at.Exists() && m.Raw[at.Start] != 'n' {
 		var ok bool
@@ -32,6 +35,12 @@ func (g *Gateway) list(c *Caller, m *wire.Message, method string) (Answer, error
 	view, err := g.opt.Catalog.View(c.Viewer)
 	if err != nil {
 		return Answer{}, err
+	}
+	if view.Profile().Deaf && cursor == "" {
+		g.opt.Call.Hear(ctx, view)
+		if view, err = g.opt.Catalog.View(c.Viewer); err != nil {
+			return Answer{}, err
+		}
 	}
 	page, err := view.List(c.Era, listOf(method), cursor)
 	if err != nil {
@@ -47,17 +56,26 @@ func (g *Gateway) discover(c *Caller, m *wire.Message) (Answer, error) {
 		return Answer{}, err
 	}
 	b := protocol.AppendRevisions([]byte(`{"resultType":"complete","supportedVersions":`))
-	b = appendOffer(append(b, ','), view)
+	b = appendOffer(append(b, ','), view, g.offered(view))
 	b = append(b, `,"ttlMs":0,"cacheScope":"private","_meta":{"`+protocol.MetaServerInfo+`":`...)
 	b = append(b, g.opt.ServerInfo...)
 	return result(m, append(b, "}}"...)), nil
 }
 
-// appendOffer appends the members that say what the caller is offered: the union
-// of what the servers in its view have, whether they run or not. Tools and the
-// log are the hub's own offers, with servers or without.
-func appendOffer(b []byte, view *catalog.View) []byte {
+// offered is what a caller with the view is told that there is: the union of what
+// the servers in it have, whether they run or not. A server that has never told
+// may have anything: what is not offered now, the caller never asks for.
+func (g *Gateway) offered(view *catalog.View) protocol.Capabilities {
 	has := view.Capabilities()
+	if g.opt.Call.Unheard(view) {
+		has.Resources, has.Subscribe, has.Prompts, has.Completions = true, true, true, true
+	}
+	return has
+}
+
+// appendOffer appends the members that say what the caller is offered. Tools and
+// the log are the hub's own offers, with servers or without.
+func appendOffer(b []byte, view *catalog.View, has protocol.Capabilities) []byte {
 	told, subscribes := `{"listChanged":true}`, `{"subscribe":true,"listChanged":true}`
 	if view.Profile().Deaf {
 		told, subscribes = `{}`, `{"subscribe":true}`

@@ -106,7 +106,7 @@ func (g *Gateway) honoured(c *Caller, m *wire.Message, filter wire.Span) (hub.Li
 	if err != nil {
 		return 0, err
 	}
-	lists := promised(view)
+	lists := promised(view, g.offered(view))
 	for _, change := range changes {
 		if string(wire.Lookup(m.Raw, filter, change.filter).Of(m.Raw)) != "true" {
 			lists &^= change.lists
@@ -115,19 +115,25 @@ func (g *Gateway) honoured(c *Caller, m *wire.Message, filter wire.Span) (hub.Li
 	return lists, nil
 }
 
-// resourcesOf returns the URIs that the filter asks for.
+// resourcesOf returns the URIs that the filter asks for, each once, and no more
+// than one caller may be subscribed to: which ones are honoured, the caller is
+// told.
 func resourcesOf(m *wire.Message, filter wire.Span) ([]string, error) {
 	list := wire.Lookup(m.Raw, filter, "resourceSubscriptions")
 	if list.Exists() && m.Raw[list.Start] != '[' {
 		return nil, invalid(`"resourceSubscriptions" has to be an array`)
 	}
 	var uris []string
+	seen := make(map[string]struct{})
 	for one := range wire.Array(m.Raw, list) {
 		uri, ok := wire.String(m.Raw, one)
 		if !ok {
 			return nil, invalid(`"resourceSubscriptions" has to hold strings`)
 		}
-		uris = append(uris, uri)
+		if _, again := seen[uri]; !again && len(uris) < maxWatched {
+			seen[uri] = struct{}{}
+			uris = append(uris, uri)
+		}
 	}
 	return uris, nil
 }
@@ -135,25 +141,28 @@ func resourcesOf(m *wire.Message, filter wire.Span) ([]string, error) {
 // watchAll subscribes to the resources, and returns those where that succeeded,
 // in the same order.
 func (g *Gateway) watchAll(ctx context.Context, l *listener, v hub.Viewer, uris []string) []string {
-	done := make([]bool, len(uris))
+	failed := make([]error, len(uris))
 	free := make(chan struct{}, maxTogether)
 	var all sync.WaitGroup
 	for i, uri := range uris {
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			err := g.watch(ctx, &l.watched, &l.caller, v, uri)
-			if done[i] = err == nil; err != nil {
-				g.opt.Log.Info("a resource was not subscribed to", "error", err)
-			}
+			failed[i] = g.watch(ctx, &l.watched, &l.caller, v, uri)
 		})
 	}
 	all.Wait()
 	honoured := uris[:0]
+	var why error // of the first that failed: who listens may name many, as often as it likes
 	for i, uri := range uris {
-		if done[i] {
+		if failed[i] == nil {
 			honoured = append(honoured, uri)
+		} else if why == nil {
+			why = failed[i]
 		}
+	}
+	if why != nil {
+		g.opt.Log.Info("resources were not subscribed to", "resources", len(uris)-len(honoured), "error", why)
 	}
 	return honoured
 }

@@ -66,6 +66,7 @@ type track struct {
 
 	news   chan struct{} // closed when there is something new; nil if nobody waits
 	detach func()        // takes the track from the connection that has it; does not block
+	lent   bool          // that is one that resumes it, and not the request's own
 	read   *list.Element // in history.read
 	until  time.Time     // then it is forgotten
 }
@@ -200,7 +201,7 @@ func (h *history) attach(l *eventLog, id string, detach func()) (t *track, seq u
 		if t.detach != nil {
 			t.detach()
 		}
-		t.detach = detach
+		t.detach, t.lent = detach, true
 	}
 	return t, seq, true
 }
@@ -238,7 +239,8 @@ func (l *eventLog) after(number, seq uint64) []*event {
 	return events
 }
 
-// drop forgets the history of a session that has ended, and ends its streams.
+// drop forgets the history of a session that has ended, and ends the streams that
+// resume. A request's own ends with its response, which says why there is none.
 func (h *history) drop(l *eventLog) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -247,10 +249,10 @@ func (h *history) drop(l *eventLog) {
 		h.remove(l.events[len(l.events)-1])
 	}
 	for _, t := range l.tracks {
-		if t.detach != nil {
+		if t.lent && t.detach != nil {
 			t.detach()
-			t.detach = nil
 		}
+		t.detach = nil
 		h.forget(t)
 	}
 	l.tracks, l.events = nil, nil

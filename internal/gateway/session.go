@@ -123,13 +123,14 @@ func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*S
 	if err != nil {
 		return nil, Answer{}, err
 	}
-	s.told = promised(view)
+	has := g.offered(view)
+	s.told = promised(view, has)
 	s.used.Store(time.Now().UnixNano())
 	if !g.admit(s) {
 		return nil, Answer{}, hub.E(message.TooManySessions, nil, "limit", strconv.Itoa(g.opt.MaxSessions))
 	}
 	g.opt.Log.Debug("a session was opened", "client", message.Quote(s.viewer.Client), "group", group, "protocol", s.revision)
-	body := appendOffer([]byte(`{"protocolVersion":"`+string(s.revision)+`",`), view)
+	body := appendOffer([]byte(`{"protocolVersion":"`+string(s.revision)+`",`), view, has)
 	body = append(append(body, `,"serverInfo":`...), g.opt.ServerInfo...)
 	return s, result(m, append(body, '}')), nil
 }

@@ -199,11 +199,11 @@ func (g *Gateway) resume(ctx context.Context, s *Session, t *track, seq uint64, 
 }
 
 // promised is of whose changes a caller with the view is promised to be told.
-func promised(view *catalog.View) hub.ListSet {
+func promised(view *catalog.View, has protocol.Capabilities) hub.ListSet {
 	if view.Profile().Deaf {
 		return 0
 	}
-	has, lists := view.Capabilities(), hub.ListTools
+	lists := hub.ListTools
 	if has.Resources {
 		lists |= hub.ListResources
 	}

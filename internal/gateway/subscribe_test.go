@@ -1,9 +1,14 @@
 package gateway_test
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -237,6 +242,46 @@ func TestListen(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who listens names as many resources as it likes; each counts once, no more are
+// asked for than one caller may have, and the log has one line of those that
+// failed.
+func TestListenToMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		var asked []string
+		h := start(t, library(&asked), gateway.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
+		defer h.stop()
+		uris := []string{"a:/1", "a:/2", "a:/1"}
+		for i := range 1500 {
+			uris = append(uris, fmt.Sprint("toolcrib://nobody/a:/", i))
+		}
+		uris = append(uris, "a:/2?late")
+		many, err := json.Marshal(uris)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &ear{}
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() {
+			h.Listen(ctx, &gateway.Caller{Era: protocol.Modern},
+				msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":%s}}}`, many), e)
+		})
+		synctest.Wait()
+		stop()
+		all.Wait()
+		if len(e.heard) != 1 || !strings.Contains(e.heard[0], `"resourceSubscriptions":["a:/1"]`) {
+			t.Errorf("heard %.200q", e.heard)
+		}
+		if slices.Contains(asked, "subscribe a:/2?late") {
+			t.Errorf("more are asked for than a caller may have: %q", asked)
+		}
+		if n := strings.Count(log.String(), "not subscribed to"); n != 1 || !strings.Contains(log.String(), "resources=999") {
+			t.Errorf("%d lines are logged: %.300s", n, log.String())
+		}
+	})
 }
 
 func TestListenRefused(t *testing.T) {

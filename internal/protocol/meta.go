@@ -28,6 +28,7 @@ func OwnedMembers() []Owned {
 		{"params.name", "tools/call, prompts/get", "callers know a tool or a prompt by its exposed name"},
 		{"params.ref.name, params.ref.uri", "completion/complete", "callers know a prompt or a template as the hub exposes it"},
 		{"params.uri", "resources/read, resources/subscribe, resources/unsubscribe", "callers know a resource by its exposed URI"},
+		{"params", "resources/subscribe, resources/unsubscribe, logging/setLevel", "one request stands for those of many callers"},
 		{"result.tools[].name", "tools/list", "callers know a tool by its exposed name"},
 		{"result.tools[].description", "tools/list", "where the configuration has another one for the tool"},
 		{"result.prompts[].name", "prompts/list", "callers know a prompt by its exposed name"},

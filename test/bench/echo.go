@@ -24,6 +24,8 @@ import (
 type echoServer struct {
 	list     []byte // the result of tools/list
 	sse      bool   // answer requests with an event stream instead of JSON
+	news     bool   // offer a resource, and tell of what changes when asked to
+	streams  newsStreams
 	sessions sync.Map
 	blobs    sync.Map  // KiB -> the text as a JSON string
 	scratch  sync.Pool // of *echoScratch
@@ -66,6 +68,7 @@ func echoMain(ctx context.Context, args []string, stdin io.Reader, stdout io.Wri
 	addr := flags.String("addr", "127.0.0.1:9100", "loopback address to listen on")
 	sse := flags.Bool("sse", false, "answer with an event stream instead of JSON")
 	stdio := flags.Bool("stdio", false, "serve standard input and output instead of HTTP")
+	news := flags.Bool("news", false, "offer a resource, and tell what is posted to /news")
 	tools := flags.Int("tools", 20, "how many tools to offer")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -74,6 +77,7 @@ func echoMain(ctx context.Context, args []string, stdin io.Reader, stdout io.Wri
 	if err != nil {
 		return err
 	}
+	server.news = *news
 	if *stdio {
 		return server.serveStdio(stdin, stdout)
 	}
@@ -131,20 +135,39 @@ func (e *echoServer) answer(dst []byte, request *echoRequest) []byte {
 		e.opened.Add(1)
 		dst = append(dst, `,"result":{"protocolVersion":`...)
 		dst = strconv.AppendQuote(dst, negotiated(request.Params.ProtocolVersion))
-		return append(dst, `,"capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}}`...)
-	case "ping":
+		dst = append(dst, `,"capabilities":`...)
+		dst = append(dst, e.capabilities()...)
+		return append(dst, `,"serverInfo":{"name":"echo","version":"1"}}}`...)
+	case "ping", "resources/subscribe", "resources/unsubscribe":
 		return append(dst, `,"result":{}}`...)
 	case "tools/list":
 		e.lists.Add(1)
 		dst = append(dst, `,"result":`...)
 		dst = append(dst, e.list...)
 		return append(dst, '}')
+	case "resources/list":
+		return append(dst, `,"result":{"resources":[{"uri":"`+newsURI+`","name":"news"},{"uri":"`+heavyURI+`","name":"heavy"}]}}`...)
+	case "resources/templates/list":
+		return append(dst, `,"result":{"resourceTemplates":[]}}`...)
 	case "tools/call":
 		e.calls.Add(1)
 		return e.call(dst, request)
 	default:
 		return append(dst, `,"error":{"code":-32601,"message":"method not found"}}`...)
 	}
+}
+
+// The resources of an upstream with news: one that all are subscribed to, and one for long messages.
+const (
+	newsURI  = "bench://news"
+	heavyURI = "bench://heavy"
+)
+
+func (e *echoServer) capabilities() string {
+	if e.news {
+		return `{"tools":{"listChanged":true},"resources":{"subscribe":true}}`
+	}
+	return `{"tools":{}}`
 }
 
 // negotiated picks the protocol revision to answer with.
@@ -198,10 +221,14 @@ func blobText(kib int) string {
 	return text.String()
 }
 
-// ServeHTTP is the streamable HTTP transport with sessions, at any path, and the counters at GET /stats.
+// ServeHTTP is the streamable HTTP transport with sessions, at any path, the counters at GET /stats, and POST /news.
 func (e *echoServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
+		if r.URL.Path == "/news" {
+			e.streams.tell(w, r)
+			return
+		}
 		e.post(w, r)
 	case http.MethodGet:
 		if r.URL.Path == "/stats" {
@@ -209,7 +236,7 @@ func (e *echoServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = json.NewEncoder(w).Encode(e.stats()) // A caller that has gone needs no answer.
 			return
 		}
-		holdStream(w, r)
+		e.streams.hold(w, r)
 	case http.MethodDelete:
 		e.sessions.Delete(r.Header.Get("Mcp-Session-Id"))
 		w.WriteHeader(http.StatusNoContent)
@@ -220,15 +247,6 @@ func (e *echoServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (e *echoServer) stats() echoStats {
 	return echoStats{Posts: e.posts.Load(), Sessions: e.opened.Load(), Lists: e.lists.Load(), Calls: e.calls.Load()}
-}
-
-// holdStream is the event stream that a client opens with GET: here nothing ever comes on it.
-func holdStream(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.WriteHeader(http.StatusOK)
-	if http.NewResponseController(w).Flush() == nil {
-		<-r.Context().Done()
-	}
 }
 
 func (e *echoServer) post(w http.ResponseWriter, r *http.Request) {

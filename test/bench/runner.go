@@ -29,6 +29,7 @@ type options struct {
 	only     []string  // keys of the scenarios to run; empty for all
 	sessions int       // how many idle sessions tell what one holds
 	openings int       // sessions opened on a target in a round, one after the other
+	crowd    int       // callers that are there beside the load, each with an open stream
 	large    int64     // results of 1 MiB that show what a hub keeps of them
 	progress io.Writer // told what is being measured
 }
@@ -51,7 +52,7 @@ func benchMain(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{hub: *hubPath, rounds: *rounds, slot: *slot, sessions: 1000, openings: 200, large: 200, progress: os.Stderr}
+	o := options{hub: *hubPath, rounds: *rounds, slot: *slot, sessions: 1000, openings: 200, crowd: 1000, large: 200, progress: os.Stderr}
 	if *quick {
 		o.rounds, o.slot = 2, 500*time.Millisecond
 	}
@@ -171,14 +172,19 @@ const countedPatience = time.Minute
 // exchangeTimeout is what one request may take at most.
 const exchangeTimeout = 10 * time.Second
 
-// interleave puts the load on one target after the other, round by round, in rotating order.
-func (t *trial) interleave(ctx context.Context, s slot, targets []target) (*series, error) {
-	load := s.load
+// timed is a load with the times of the run.
+func (t *trial) timed(load loadOptions) loadOptions {
 	load.timeout = exchangeTimeout
 	load.warm, load.last, load.count = min(t.slot/5, 300*time.Millisecond), t.slot, t.requests
 	if t.requests > 0 {
 		load.last = countedPatience
 	}
+	return load
+}
+
+// interleave puts the load on one target after the other, round by round, in rotating order.
+func (t *trial) interleave(ctx context.Context, s slot, targets []target) (*series, error) {
+	load := t.timed(s.load)
 	measured := newSeries(s.name, targets)
 	for round := range t.rounds {
 		for i := range targets {
@@ -199,7 +205,12 @@ const noiseLimit = 0.25
 
 // quietest loads the target, once more if other processes took much of the machine meanwhile, and returns the result
 // of the quieter time. What went wrong counts in both.
-func (t *trial) quietest(ctx context.Context, slot string, on target, load loadOptions) (best loadResult, err error) {
+func (t *trial) quietest(ctx context.Context, slot string, on target, load loadOptions) (loadResult, error) {
+	return t.quietestOf(slot, on, func() (loadResult, error) { return t.lab.load(ctx, on, load) })
+}
+
+// quietestOf is quietest for a load with something that goes on beside it.
+func (t *trial) quietestOf(slot string, on target, run func() (loadResult, error)) (best loadResult, err error) {
 	tries := 2
 	if t.requests > 0 {
 		tries = 1 // Too short to tell.
@@ -210,7 +221,7 @@ func (t *trial) quietest(ctx context.Context, slot string, on target, load loadO
 		if err != nil {
 			return best, err
 		}
-		result, err := t.lab.load(ctx, on, load)
+		result, err := run()
 		if err != nil {
 			return best, err
 		}

@@ -28,6 +28,9 @@ func scenarios() []scenario {
 		{key: "j", title: "built-in tool", needsSubject: true, run: builtIn},
 		{key: "k", title: "a call of a stdio server that does not run", needsSubject: true, run: coldCall},
 		{key: "l", title: "health checks of 500 servers", needsSubject: true, run: healthChecks},
+		{key: "m", title: "what sessions hold", needsSubject: true, run: sessionMemory},
+		{key: "n", title: "calls while a thousand callers leave", needsSubject: true, run: leaving},
+		{key: "o", title: "calls while a thousand callers are told of changes", needsSubject: true, run: fanOut},
 	}
 }
 

@@ -182,7 +182,7 @@ func (y *yardstick) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "no such session", http.StatusNotFound)
 			return
 		}
-		holdStream(w, r)
+		holdStream(w, r, nil)
 	case http.MethodDelete:
 		y.sessions.Delete(session)
 		w.WriteHeader(http.StatusNoContent)

@@ -183,6 +183,9 @@ func (got *transcript) meet(p *rig.Peer, m rig.Message, lines *[]string) {
 		// The hub's lists are its own, and so are the words that they changed.
 	case m.Method == "notifications/progress" && strings.Contains(said, `"total":20`):
 		// Of the step that was cancelled.
+	case strings.Contains(strings.ToLower(said), "roots") && slices.Contains(got.other, said):
+		// The server asks a while after the start, and for a call: once, unless
+		// both fall together.
 	case m.Method == "roots/list", m.Method == "notifications/message", lines == nil:
 		got.other = append(got.other, said)
 	default:

@@ -208,7 +208,12 @@ func TestRoots(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "mine.txt"), fmt.Appendf(nil, "of caller %d", i), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		guests = append(guests, visit(t, rig.HTTPPeer(t, hub.MCP()), dir))
+		g := visit(t, rig.HTTPPeer(t, hub.MCP()), dir)
+		guests = append(guests, g)
+		// The server does not say when it has made use of the answer.
+		rig.Await(t, "the server of files knows the roots", func() bool {
+			return strings.Contains(g.call("filesystem__list_allowed_directories", `{}`), dir)
+		})
 	}
 	for range 2 { // in turns
 		for i, g := range guests {

@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,15 +90,50 @@ func TestNotificationsAreKept(t *testing.T) {
 			}
 			// Updates, and that a page was visited, are for who waits for them.
 			c.request("resources/subscribe", `"uri":`+oddURI)
+			var want, got string // the request is the hub's own, for all who subscribe
+			for uri, raw := range map[*string]string{&want: oddURI, &got: find(t, c.heard("resources/subscribe"), "uri")} {
+				if err := json.Unmarshal([]byte(raw), uri); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got != want {
+				t.Errorf("the server was asked for %q, want %q", got, want)
+			}
 			c.tool("tell", "updated")
-			want := `{"title":"", "uri":"weird:\/\/a%2Fb/\u4f60?q=%00#f","x":[0.0 ]}`
-			c.hears(t, "notifications/resources/updated", want)
+			c.hears(t, "notifications/resources/updated", `{"title":"", "uri":"weird:\/\/a%2Fb/\u4f60?q=%00#f","x":[0.0 ]}`)
 			if m := c.request("resources/unsubscribe", `"uri":`+oddURI); m.Error != nil {
 				t.Error(m.Raw)
 			}
 			c.tool("ask", "url")
 			c.tool("tell", "complete")
 			c.hears(t, "notifications/elicitation/complete", `{ "x":[ ],"elicitationId":"odd \/ id","big":9007199254740993}`)
+		}
+	})
+}
+
+// What a caller of the modern era listens for reaches it byte for byte, but for
+// the tag of its own subscription.
+func TestUpdatesAreKept(t *testing.T) {
+	onWide(t, func(t *testing.T, of era, _ *conversation, through func(e era) *conversation) {
+		c := through(modern)
+		if of == legacy {
+			c.entries("resources/list", "resources") // by then the hub knows whose it is
+		}
+		c.peer.Send(`{"jsonrpc":"2.0","id":"sub \/","method":"subscriptions/listen","params":{` + c.meta() + `"notifications":{"resourceSubscriptions":[` + oddURI + `]}}}`)
+		if ack := c.peer.Next(); ack.Method != "notifications/subscriptions/acknowledged" || !strings.Contains(string(ack.Params), "resourceSubscriptions") {
+			t.Fatalf("acknowledged with %s", ack.Raw)
+		}
+		c.told = nil
+		c.tool("tell", "updated")
+		for len(c.told) == 0 {
+			c.told = append(c.told, string(c.peer.Next().Params))
+		}
+		got := members(t, c.told[0])
+		if want := members(t, `{"title":"", "uri":"weird:\/\/a%2Fb/\u4f60?q=%00#f","x":[0.0 ]}`); !slices.Equal(except(got, "_meta"), want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		if tag := find(t, members(t, find(t, got, "_meta")), "io.modelcontextprotocol/subscriptionId"); tag != `"sub \/"` {
+			t.Errorf("the subscription is %s", tag)
 		}
 	})
 }

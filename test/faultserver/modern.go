@@ -104,26 +104,30 @@ func complete(result json.RawMessage) json.RawMessage {
 }
 
 // subscribe serves subscriptions/listen until the caller ends it: it
-// acknowledges what it honours (the list of tools), then tells the changes,
-// each tagged with the id of the request.
+// acknowledges what it honours (the list of tools, and with -wide resources),
+// then tells the changes, each tagged with the id of the request.
 func (s *server) subscribe(ctx context.Context, r request) (json.RawMessage, *rpcError) {
 	var p struct {
 		Notifications struct {
-			ToolsListChanged bool `json:"toolsListChanged"`
+			ToolsListChanged      bool     `json:"toolsListChanged"`
+			ResourceSubscriptions []string `json:"resourceSubscriptions"`
 		} `json:"notifications"`
 	}
 	if err := json.Unmarshal(r.Params, &p); err != nil {
 		return nil, &rpcError{Code: codeBadParams, Message: "subscriptions/listen: " + err.Error()}
 	}
-	honoured := map[string]bool{}
+	honoured := map[string]any{}
 	if p.Notifications.ToolsListChanged {
 		honoured["toolsListChanged"] = true
+	}
+	if s.opt.wide && len(p.Notifications.ResourceSubscriptions) > 0 {
+		honoured["resourceSubscriptions"] = p.Notifications.ResourceSubscriptions
 	}
 	r.notify(notification("notifications/subscriptions/acknowledged", map[string]any{
 		"_meta":         map[string]any{metaSubscription: r.ID},
 		"notifications": honoured,
 	}))
-	if p.Notifications.ToolsListChanged {
+	if len(honoured) > 0 {
 		stop := s.listen(&listener{subscription: r.ID, send: r.notify})
 		defer stop()
 	}

@@ -131,13 +131,18 @@ func (s *server) setTools(n int, only bool) {
 	}
 }
 
-// tellAll sends a notification to everybody who listens.
-func (s *server) tellAll(note []byte) {
+// tellAll sends a notification to everybody who listens. Its parameters are a
+// JSON object that is not empty and has no _meta.
+func (s *server) tellAll(method, params string) {
 	s.mu.Lock()
 	listeners := slices.Collect(maps.Keys(s.listeners))
 	s.mu.Unlock()
 	for _, l := range listeners {
-		l.send(note)
+		tag := ""
+		if l.subscription != nil {
+			tag = fmt.Sprintf(`"_meta":{%q:%s},`, metaSubscription, l.subscription)
+		}
+		l.send(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":%q,"params":{%s%s}`, method, tag, params[1:]))
 	}
 }
 

@@ -147,7 +147,7 @@ func tell(_ context.Context, s *server, c call) (json.RawMessage, *rpcError) {
 	case "complete":
 		send("notifications/elicitation/complete", oddComplete)
 	case "updated":
-		s.tellAll(fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":%s}`, oddUpdated))
+		s.tellAll("notifications/resources/updated", oddUpdated)
 	default:
 		return nil, &rpcError{Code: codeBadParams, Message: "tell: nothing is called " + c.args.Text}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,12 +30,16 @@ type client struct {
 	calls     map[string]*request // all that were made, by raw id
 	order     []*request
 	questions map[string]*asked // open, by raw id
+	replied   map[string]*asked // those that it had
+	stands    bool              // the stream is there for what is no request's
+	missed    bool              // and something may have come on it that it has not got
 	sent      map[string]bool   // elicitations of which it knows
 	subs      map[string]*sub
 	lists     int // times that it was told of changed tools
 	level     string
-	levelAt   int64 // what a server said after that is to be of the level
-	ambient   int
+	levelNext string // that it has asked for and was not answered
+	levelAt   int64  // what a server said after that is to be of the level
+	leaving   bool
 	left      bool
 }
 
@@ -56,6 +61,7 @@ type way interface {
 // request is one request of a client's.
 type request struct {
 	id, method, uri string
+	server          string // by key, of those that reach one
 	nonce           string // "" for those that do not reach a server
 	script          []string
 	token           bool
@@ -63,11 +69,14 @@ type request struct {
 	began           time.Time
 
 	ended     bool
+	endedAt   int64         // in the order of marks
+	byServer  bool          // and it was the server's own answer
 	done      chan struct{} // closed when it has ended or is lost
 	cancelled bool
 	dead      bool // nothing may come any more
 	lost      bool // nobody will get the response
-	k         int
+	k         int  // of the last message that was surely the call's
+	aside     int  // and of the last that came on the standing stream
 	progress  int
 	answer    *frame
 
@@ -75,10 +84,16 @@ type request struct {
 	event string // the last that came
 	cut   context.CancelFunc
 	over  chan struct{} // closed when nobody reads it any more
+	away  bool          // it was cut off, and is not resumed
 }
 
 // asked is a question that the client has.
-type asked struct{ mark mark }
+type asked struct {
+	mark mark
+	on   *request  // on whose stream it came; nil if it was on one for all
+	at   time.Time // when it was answered
+	away bool      // and what the hub said then comes when the stream is resumed
+}
 
 // sub is a subscription.
 type sub struct {
@@ -92,7 +107,7 @@ type sub struct {
 func newClient(r *run, name string) *client {
 	c := &client{
 		run: r, name: name, calls: make(map[string]*request), questions: make(map[string]*asked),
-		sent: make(map[string]bool), subs: make(map[string]*sub),
+		replied: make(map[string]*asked), sent: make(map[string]bool), subs: make(map[string]*sub),
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	return c
@@ -216,8 +231,15 @@ func (c *client) response(f *frame, on *request) {
 	case req.dead:
 		c.fail("got a response to %s, which it had cancelled long ago", req.id)
 	}
-	req.ended, req.answer = true, f
+	req.ended, req.answer, req.endedAt = true, f, c.run.counter.Load()
+	req.byServer = f.Result != nil || f.Error != nil && f.Error.Data.Nonce != ""
 	close(req.done)
+	if req.method == "logging/setLevel" {
+		c.levelNext = ""
+		if f.Result != nil {
+			c.level, c.levelAt = req.level, req.endedAt
+		}
+	}
 	if req.nonce == "" {
 		if f.Error != nil && !c.mayFail(req, f.Error) {
 			c.fail("was refused %s: %+v", req.method, f.Error)
@@ -252,20 +274,17 @@ func (c *client) mayFail(req *request, e *failure) bool {
 	switch e.Data.Code {
 	case "cancelled":
 		return req.cancelled
+	case "session_unknown":
+		x, overHTTP := c.way.(*exchange)
+		return overHTTP && !c.modern && (c.leaving || x.gone())
 	case "timeout":
 		return waited >= callLimit
-	case "not_askable":
-		for _, op := range req.script {
-			if op == "input" && !c.modern {
-				return true
-			}
-		}
-		return false
-	case "server_exited", "server_closed", "server_unreachable", "outcome_unknown", "server_stopped", "server_failed", "server_away", "server_crashed",
-		"session_unknown":
+	case "question_of_other_revision":
+		return !c.modern && slices.Contains(req.script, "input")
+	case "outcome_unknown", "server_down", "server_exited", "server_crash_loop", "server_closed", "server_unreachable":
 		return c.run.crashes.Load() > 0
-	case "callers_too_many":
-		return true
+	case "too_many_own_connections":
+		return slices.ContainsFunc(c.run.program.servers, func(s serverPlan) bool { return s.callers > 0 })
 	}
 	return false
 }
@@ -280,6 +299,13 @@ func (c *client) of(m mark, on *request, what string) *request {
 		return nil
 	case on != nil && on != req:
 		c.fail("got %s of %s on the stream of %s", what, m.Nonce, on.id)
+	case on == nil && what != "progress" && c.unowned(m, req):
+		_, overHTTP := c.way.(*exchange)
+		if overHTTP && m.K <= req.aside {
+			c.fail("got %s number %d of %s behind number %d", what, m.K, m.Nonce, req.aside)
+		}
+		req.aside = m.K
+		return req
 	case req.ended:
 		c.fail("got %s of %s behind its response", what, m.Nonce)
 	case req.dead:
@@ -290,6 +316,34 @@ func (c *client) of(m mark, on *request, what string) *request {
 	req.k = m.K
 	return req
 }
+
+// unowned reports whether the hub may not have known whose a line or a question
+// of the call was: then, on the client's own connection, it is the client's, but
+// no call's. That is so if another call was under way; one that was not answered
+// by the server counts as long as the server may be at work on it.
+func (c *client) unowned(m mark, of *request) bool {
+	if !m.Own {
+		return false
+	}
+	if (of.ended || of.cancelled) && !of.byServer {
+		return true // the hub has given it up
+	}
+	said := c.run.began.Add(time.Duration(m.Since))
+	for _, req := range c.order {
+		switch {
+		case req == of || req.server != of.server || req.began.After(said):
+		case req.byServer && req.endedAt < m.At:
+		case said.Sub(req.began) > lingers:
+		default:
+			return true
+		}
+	}
+	return false
+}
+
+// lingers is the longest time for which a call may have to be reckoned with: that
+// of the call, with all questions in it, and the minute behind a cancellation.
+const lingers = callLimit + 7*questionLimit + time.Minute
 
 func (c *client) notification(f *frame, on *request) {
 	switch p := &f.Params; f.Method {
@@ -304,11 +358,16 @@ func (c *client) notification(f *frame, on *request) {
 	case "notifications/message":
 		c.line(p, on)
 	case "notifications/cancelled":
-		if id := string(p.RequestID); c.questions[id] == nil {
+		id := string(p.RequestID)
+		// Its answer may be on its way, which takes no time that counts.
+		a := c.replied[id]
+		switch {
+		case c.questions[id] != nil:
+		case a == nil && on == nil && c.missed:
+		case a == nil, !a.at.Equal(time.Now()) && !a.away:
 			c.fail("was told that nobody wants the answer to %s, which is not open", id)
-		} else {
-			delete(c.questions, id)
 		}
+		delete(c.questions, id)
 	case "notifications/resources/updated":
 		s := c.subs[p.URI]
 		if s == nil || s.off {
@@ -363,6 +422,9 @@ func (c *client) line(p *params, on *request) {
 			c.fail("got a line of the log of %s, which asked for none", m.Nonce)
 		}
 	}
+	if c.levelNext != "" && rank(c.levelNext) < rank(wants) {
+		wants = c.levelNext
+	}
 	if wants != "" && m.At > since && rank(p.Level) < rank(wants) {
 		c.fail("got a line of the level %s of %s, and wants %s", p.Level, m.Nonce, wants)
 	}
@@ -403,9 +465,22 @@ func (c *client) question(f *frame, on *request) {
 	if f.Params.ElicitationID != "" {
 		c.sent[f.Params.ElicitationID] = true
 	}
-	a := &asked{m}
+	a := &asked{mark: m, on: on}
 	c.questions[id] = a
 	c.work.Go(func() { c.answer(f, id, a) })
+}
+
+// away says that the stream of a request, or the one for all if that is nil, is
+// gone until it is resumed. mu is held.
+func (c *client) away(of *request) {
+	if of == nil {
+		c.stands = false
+	} else {
+		of.away = true
+	}
+	for _, a := range c.replied {
+		a.away = a.away || a.on == of && a.at.Equal(time.Now())
+	}
 }
 
 func (c *client) answer(f *frame, id string, a *asked) {
@@ -434,10 +509,13 @@ func (c *client) answer(f *frame, id string, a *asked) {
 			return
 		}
 	}
+	_, overHTTP := c.way.(*exchange)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.questions[id] == a {
 		delete(c.questions, id)
+		c.replied[id] = a
+		a.at, a.away = time.Now(), overHTTP && (a.on == nil && !c.stands || a.on != nil && a.on.away)
 	}
 }
 
@@ -496,6 +574,12 @@ func (c *client) giveUp(req *request) {
 	c.way.abort(req)
 }
 
+func (c *client) isLeaving() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.leaving
+}
+
 // leave ends the conversation.
 func (c *client) leave(politely bool) {
 	c.mu.Lock()
@@ -503,6 +587,7 @@ func (c *client) leave(politely bool) {
 		c.mu.Unlock()
 		return
 	}
+	c.leaving = true
 	for _, req := range c.order {
 		req.cancelled = true
 	}

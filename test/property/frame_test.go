@@ -51,9 +51,11 @@ type filter struct {
 
 // mark says whose a message of a server's is.
 type mark struct {
-	Nonce string `json:"n,omitempty"` // of the call in which it was said, or who is meant by it
-	K     int    `json:"k,omitempty"` // its number in the call, from 1
-	At    int64  `json:"at,omitempty"`
+	Nonce string `json:"n,omitempty"`   // of the call in which it was said, or who is meant by it
+	K     int    `json:"k,omitempty"`   // its number in the call, from 1
+	At    int64  `json:"at,omitempty"`  // what came before what
+	Since int64  `json:"t,omitempty"`   // when, in nanoseconds since the run began
+	Own   bool   `json:"own,omitempty"` // it was said on the caller's own connection
 	How   string `json:"how,omitempty"` // a question is to be answered
 	By    string `json:"by,omitempty"`  // who answers
 }

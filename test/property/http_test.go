@@ -18,6 +18,10 @@ type exchange struct {
 	last     string             // event of the standing stream
 	standing context.CancelFunc // ends it; nil if there is none
 	over     chan struct{}      // closed when it has ended
+	busy     int                // HTTP requests under way
+	used     time.Time          // when the last of them ended
+	may      bool               // the session may have expired, since it was idle
+	expired  bool               // it has
 }
 
 func (x *exchange) open() error { return nil }
@@ -46,15 +50,45 @@ func (x *exchange) do(ctx context.Context, method string, body []byte, set func(
 		req.Header.Set("Accept", "text/event-stream")
 	}
 	set(req.Header)
-	return x.c.run.house.client.Do(req)
+	x.mu.Lock()
+	x.may = x.may || x.busy == 0 && time.Since(x.used) > idle
+	x.busy++
+	x.mu.Unlock()
+	res, err := x.c.run.house.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if res.StatusCode != http.StatusNotFound {
+		x.may = false
+	}
+	x.expired = x.expired || x.may
+	return res, nil
+}
+
+// done says that an HTTP request has ended.
+func (x *exchange) done(res *http.Response) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.busy--
+	if res != nil { // else it may not have reached the hub
+		_ = res.Body.Close()
+		x.used = time.Now()
+	}
+}
+
+// gone reports whether the session has ended, as it does when it is idle.
+func (x *exchange) gone() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.expired
 }
 
 func (x *exchange) send(raw []byte, req *request) {
 	if req == nil {
-		res, err := x.do(x.c.ctx, http.MethodPost, raw, func(http.Header) {})
-		if err == nil {
-			_ = res.Body.Close()
-		}
+		res, _ := x.do(x.c.ctx, http.MethodPost, raw, func(http.Header) {})
+		x.done(res)
 		return
 	}
 	ctx, cut := context.WithCancel(x.c.ctx)
@@ -82,11 +116,11 @@ func (x *exchange) exchange(ctx context.Context, raw []byte, req *request) {
 			}
 		}
 	})
+	defer x.done(res)
 	if err != nil {
 		x.c.lose(req)
 		return
 	}
-	defer res.Body.Close()
 	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
 		x.mu.Lock()
 		x.session = id
@@ -143,6 +177,7 @@ func (x *exchange) resumable(req *request) bool {
 func (x *exchange) cutOff(req *request, after time.Duration) {
 	x.c.mu.Lock()
 	cut, over := req.cut, req.over
+	x.c.away(req)
 	x.c.mu.Unlock()
 	x.c.run.note(x.c.name, "cuts off the stream of "+req.id, nil)
 	cut()
@@ -169,20 +204,25 @@ func (x *exchange) cutOff(req *request, after time.Duration) {
 			return
 		}
 		res, err := x.do(ctx, http.MethodGet, nil, func(h http.Header) { h.Set("Last-Event-Id", from) })
+		defer x.done(res)
 		if err != nil {
-			x.c.lose(req)
+			if ctx.Err() == nil { // else it was cut off again
+				x.c.lose(req)
+			}
 			return
 		}
-		defer res.Body.Close()
+		x.c.mu.Lock()
+		req.away = false
+		x.c.mu.Unlock()
 		x.c.run.note(x.c.name, "resumes behind "+from+": "+res.Status, nil)
 		if res.StatusCode != http.StatusOK {
-			if x.c.ctx.Err() == nil {
+			if !x.c.isLeaving() && !x.gone() {
 				x.c.fail("cannot resume the stream of %s behind %s: %s", req.nonce, from, res.Status)
 			}
 			x.c.lose(req)
 			return
 		}
-		if !x.follow(newEvents(res), req) && ctx.Err() == nil {
+		if !x.follow(newEvents(res), req) && ctx.Err() == nil && !x.c.isLeaving() {
 			x.c.fail("got no response to %s on the stream that was resumed", req.nonce)
 		}
 	})
@@ -195,6 +235,9 @@ func (x *exchange) stand(resume bool) {
 	x.mu.Lock()
 	from := x.last
 	x.mu.Unlock()
+	x.c.mu.Lock()
+	x.c.missed = x.c.missed || !resume || from == ""
+	x.c.mu.Unlock()
 	res, err := x.do(ctx, http.MethodGet, nil, func(h http.Header) {
 		if resume && from != "" {
 			h.Set("Last-Event-Id", from)
@@ -202,20 +245,23 @@ func (x *exchange) stand(resume bool) {
 	})
 	if err != nil || res.StatusCode != http.StatusOK {
 		cancel()
-		if err == nil {
-			_ = res.Body.Close()
+		x.done(res)
+		if err == nil && !x.gone() {
 			x.c.fail("cannot open its standing stream behind %q: %s", from, res.Status)
 		}
 		return
 	}
 	over := make(chan struct{})
+	x.c.mu.Lock()
+	x.c.stands = true
+	x.c.mu.Unlock()
 	x.mu.Lock()
 	x.standing, x.over = cancel, over
 	x.mu.Unlock()
 	x.c.work.Go(func() {
 		defer close(over)
 		defer cancel()
-		defer res.Body.Close()
+		defer x.done(res)
 		for in := newEvents(res); ; {
 			e, err := in.next()
 			if err != nil {
@@ -240,6 +286,9 @@ func (x *exchange) unstand() {
 	x.standing = nil
 	x.mu.Unlock()
 	if cancel != nil {
+		x.c.mu.Lock()
+		x.c.away(nil)
+		x.c.mu.Unlock()
 		cancel()
 		<-over
 	}
@@ -267,11 +316,8 @@ func (x *exchange) close(politely bool) {
 		return
 	}
 	res, err := x.do(x.c.ctx, http.MethodDelete, nil, func(http.Header) {})
-	if err != nil {
-		return
-	}
-	_ = res.Body.Close()
-	if res.StatusCode != http.StatusNoContent {
+	x.done(res)
+	if err == nil && res.StatusCode != http.StatusNoContent && !x.gone() {
 		x.c.fail("cannot end its session: %s", res.Status)
 	}
 }

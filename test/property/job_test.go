@@ -103,7 +103,7 @@ func (p *peer) operate(ctx context.Context, j *job, op string) {
 	word := strings.Fields(op)
 	next := func() mark {
 		j.k++
-		return mark{Nonce: j.nonce, K: j.k, At: p.server.run.counter.Add(1)}
+		return mark{Nonce: j.nonce, K: j.k, At: p.server.run.counter.Add(1), Since: int64(time.Since(p.server.run.began)), Own: p.owner != ""}
 	}
 	wait := func(d time.Duration, early <-chan struct{}) {
 		t := time.NewTimer(d)

@@ -24,7 +24,6 @@ type run struct {
 	met     []*client // all that there were
 	counter atomic.Int64
 	crashes atomic.Int64
-	done    atomic.Bool // nothing may fail any more
 
 	mu     sync.Mutex
 	began  time.Time

@@ -72,7 +72,6 @@ type inquiry struct {
 	mark      mark
 	expects   string // who answers; "" for anybody
 	answers   int
-	progress  int
 	withdrawn bool
 	done      chan struct{}
 }
@@ -373,12 +372,15 @@ func (p *peer) changed() {
 // ambient says something outside of calls.
 func (p *peer) ambient(what string) {
 	at := p.server.run.counter.Add(1)
-	m := mark{Nonce: "ambient " + p.owner, K: int(at), At: at}
+	p.mu.Lock()
+	owner := p.owner
+	p.mu.Unlock()
+	m := mark{Nonce: "ambient " + owner, K: int(at), At: at}
 	switch {
 	case what == "l":
 		p.send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"alert","data":{"t/mark":%s}}}`, m.json())
 	case !p.server.modern:
 		m.How = "now"
-		p.ask(what, m, p.owner)
+		p.ask(what, m, owner)
 	}
 }

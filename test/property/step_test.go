@@ -89,7 +89,7 @@ func (r *run) act(c *client, server *server, s *step) {
 
 // call makes a call.
 func (c *client) call(s *server, st *step) {
-	req := &request{method: st.verb, nonce: "+", script: st.script, token: st.token}
+	req := &request{method: st.verb, server: s.def.Key, nonce: "+", script: st.script, token: st.token}
 	meta := ""
 	if c.modern && st.level != "" {
 		req.level = st.level
@@ -165,11 +165,11 @@ func (c *client) setLevel(level string) {
 	if c.modern {
 		return
 	}
-	req := c.request(&request{method: "logging/setLevel"}, `"level":"`+level+`"`, "")
-	<-req.done
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.level, c.levelAt = level, c.run.counter.Add(1)
+	c.levelNext = level
+	c.mu.Unlock()
+	req := c.request(&request{method: "logging/setLevel", level: level}, `"level":"`+level+`"`, "")
+	<-req.done
 }
 
 // settle waits until nothing happens any more but by time. What a caller has

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/auth"
@@ -220,7 +221,8 @@ func scanFault(err error) *hub.Error {
 	case wire.Malformed, wire.NotUTF8:
 		code = message.MessageMalformed
 	case wire.TooLarge:
-		return hub.E(message.MessageTooBig, err, "limit", bad.Error())
+		// Of bytes there are not too many: they were counted as they came.
+		return hub.E(message.MessageTooBig, err, "limit", strconv.Itoa(wire.MaxBatch)+" messages in one batch")
 	}
 	detail := bad.Error()
 	for _, said := range []wire.Reason{wire.Malformed, wire.NotMessage} {

@@ -73,7 +73,7 @@ func (e *events) post(body string) int {
 	return res.StatusCode
 }
 
-// next returns the next event that does not tell of changed tools.
+// next returns the next event that does not tell of changed lists.
 func (e *events) next() (name, data string) {
 	e.tb.Helper()
 	for e.in.Scan() {
@@ -82,7 +82,7 @@ func (e *events) next() (name, data string) {
 			name = after
 		} else if after, ok := strings.CutPrefix(line, "data: "); ok {
 			data = after
-		} else if line == "" && name != "" && !strings.Contains(data, toolsChanged) {
+		} else if line == "" && name != "" && !strings.Contains(data, listChanged) {
 			return name, data
 		}
 	}

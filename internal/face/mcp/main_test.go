@@ -39,7 +39,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const limit = 20 * time.Second
 
 // house is a hub with a door, served over real HTTP: the calculator, and the
-// server "lab" with tools that tests steer.
+// servers "lab" with tools and "shelf" with resources that tests steer.
 type house struct {
 	*httptest.Server
 	client  *http.Client
@@ -74,7 +74,7 @@ func openAt(t testing.TB, ln *line) *house {
 		catalog: cat, lab: server("lab"),
 		began: make(chan struct{}, 1000), ended: make(chan error, 1000), release: make(chan struct{}),
 	}
-	servers := []hub.Server{server("calculator"), h.lab}
+	servers := []hub.Server{server("calculator"), h.lab, server("shelf")}
 	cat.SetServers(servers)
 	var listed sync.WaitGroup
 	listed.Add(len(servers))
@@ -82,8 +82,11 @@ func openAt(t testing.TB, ln *line) *house {
 	f := fleet.New(fleet.Options{
 		Servers: servers, Dial: upstream.Dial, ClientInfo: []byte(`{"name":"hub"}`), Bus: events, Log: log,
 		Serve: func(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
-			if key == "lab" {
+			switch key {
+			case "lab":
 				return h.serveLab(ctx, r, w)
+			case "shelf":
+				return h.serveShelf(ctx, r, w)
 			}
 			return own.Serve(ctx, key, r, w)
 		},
@@ -213,6 +216,30 @@ func (h *house) serveLab(ctx context.Context, r io.ReadCloser, w io.WriteCloser)
 	return nil
 }
 
+// serveShelf serves two resources. Who subscribes to shelf:/held is answered as
+// the tool hold is.
+func (h *house) serveShelf(ctx context.Context, r io.ReadCloser, w io.WriteCloser) error {
+	server := sdk.NewServer(&sdk.Implementation{Name: "shelf", Version: "1"}, &sdk.ServerOptions{
+		SubscribeHandler: func(ctx context.Context, req *sdk.SubscribeRequest) error {
+			if req.Params.URI != "shelf:/held" {
+				return nil
+			}
+			h.began <- struct{}{}
+			select {
+			case <-h.release:
+			case <-ctx.Done():
+			}
+			return nil
+		},
+		UnsubscribeHandler: func(context.Context, *sdk.UnsubscribeRequest) error { return nil },
+	})
+	for _, name := range []string{"free", "held"} {
+		server.AddResource(&sdk.Resource{URI: "shelf:/" + name, Name: name}, nil)
+	}
+	_ = server.Run(ctx, &sdk.IOTransport{Reader: r, Writer: w})
+	return nil
+}
+
 // ws is the address of the WebSocket.
 func (h *house) ws(query string) string { return h.URL + "/ws/mcp" + query }
 
@@ -247,12 +274,12 @@ func (s *socket) send(format string, args ...any) {
 	}
 }
 
-// next returns the next message that does not tell of changed tools, as may
+// next returns the next message that does not tell of changed lists, as may
 // come at any time after the start.
 func (s *socket) next() string {
 	s.tb.Helper()
 	for {
-		if raw := s.any(); !strings.Contains(raw, toolsChanged) {
+		if raw := s.any(); !strings.Contains(raw, listChanged) {
 			return raw
 		}
 	}
@@ -286,6 +313,7 @@ func (s *socket) want(want string) {
 
 const (
 	toolsChanged = `"method":"notifications/tools/list_changed"`
+	listChanged  = `/list_changed"`
 
 	initialize  = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
 	initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`

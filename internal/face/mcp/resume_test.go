@@ -362,6 +362,18 @@ func TestShutdown(t *testing.T) {
 	if res := p.do(t.Context(), http.MethodPost, fmt.Sprintf(ping, "1"), ""); res.StatusCode != http.StatusNotFound {
 		t.Errorf("the session that was shut down: %s", res.Status)
 	}
+	// Also a call that is answered on a stream of its own is answered.
+	p = h.enter(t, "2025-11-25")
+	f := p.stream(http.MethodPost, fmt.Sprintf(hold, "1"), "")
+	<-h.began
+	f.want(sent{id: "1-0", retry: "1000"})
+	p.body(p.do(t.Context(), http.MethodPost, shutdown, ""))
+	<-h.ended
+	if e := f.next(); code(e.data) != "cancelled" {
+		t.Errorf("the call on a stream is answered with %+v", e)
+	}
+	f.want(sent{})
+
 	s := h.dial(t, "").greet()
 	s.send(hold, "1")
 	<-h.began

@@ -31,10 +31,11 @@ type sender interface {
 // legacy session, if the client opens one, and of any number of modern
 // requests, which need none.
 //
-// Messages are taken in the order in which they come. Calls run beside each
-// other; everything else is answered before the next message is taken, so that
-// a log level, say, holds for the calls behind it. Each answer is sent by the
-// goroutine that has sent the notifications of its request (design D3).
+// Messages are taken in the order in which they come. Requests that reach a
+// server run beside each other, but for subscriptions to one resource, which keep
+// their order; everything else is answered before the next message is taken, so
+// that a log level, say, holds for the calls behind it. Each answer is sent by
+// the goroutine that has sent the notifications of its request (design D3).
 type stream struct {
 	door  *Door
 	id    string // of HTTP with SSE; "" for others
@@ -51,6 +52,7 @@ type stream struct {
 	session   *gateway.Session // nil if none is open
 	exit      func()           // ends the session's being in use
 	running   map[string]*task // that can be cancelled, by gateway.RequestKey
+	turns     map[string]*task // the last one of those about a resource, by its URI
 	batches   int              // so far
 	listening int
 	unsent    int           // tasks whose answers were not sent
@@ -65,6 +67,10 @@ type task struct {
 	cancel context.CancelCauseFunc
 	listen bool
 	call   bool // it holds a place in calls
+
+	uri    string        // of the resource that it subscribes to, or no longer; "" for others
+	before *task         // the one about the same resource that has to be answered first
+	over   chan struct{} // closed when this one was answered; nil if uri is ""
 }
 
 // Causes for which a request ends.
@@ -80,7 +86,7 @@ var (
 func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id string, out sender) (*stream, *hub.Error) {
 	s := &stream{
 		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls),
-		running: make(map[string]*task), quiet: make(chan struct{}),
+		running: make(map[string]*task), turns: make(map[string]*task), quiet: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	if e := d.enter(s); e != nil {
@@ -159,6 +165,10 @@ func (s *stream) request(ctx context.Context, m *wire.Message) {
 		return
 	}
 	t := &task{key: gateway.RequestKey(m.ID.Of(m.Raw)), listen: listens(conv.era, m), call: calls(conv.era, m)}
+	if subscribes(m) {
+		t.call = true
+		t.uri, _ = wire.String(m.Raw, m.Member("uri"))
+	}
 	if t.call && !s.place(ctx) {
 		return
 	}
@@ -173,10 +183,17 @@ func (s *stream) request(ctx context.Context, m *wire.Message) {
 	}
 }
 
-// calls reports whether a request reaches a server, and so may take long.
+// calls reports whether a request is a call, which may take long.
 func calls(era protocol.Era, m *wire.Message) bool {
 	method, _ := protocol.LookupMethod(m.MethodName(), era)
 	return method.Stage == protocol.StageCall
+}
+
+// subscribes reports whether a request begins or ends a subscription. It may wait
+// for the server, which may even ask the client something meanwhile.
+func subscribes(m *wire.Message) bool {
+	name := m.MethodName()
+	return name == protocol.MethodSubscribe || name == protocol.MethodUnsubscribe
 }
 
 // conversation finds out in which era a request on the stream is made. There
@@ -209,6 +226,10 @@ func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 	if conv.opening {
 		s.open(t, m)
 		return
+	}
+	if t.before != nil {
+		<-t.before.over // at its server's time limit at the latest
+		t.before = nil
 	}
 	a := s.door.answer(t.ctx, conv.caller, m, s)
 	s.settle(t)
@@ -346,6 +367,10 @@ func (s *stream) begin(t *task) *hub.Error {
 	}
 	t.ctx, t.cancel = context.WithCancelCause(s.ctx)
 	s.running[t.key] = t
+	if t.uri != "" {
+		t.before, t.over = s.turns[t.uri], make(chan struct{})
+		s.turns[t.uri] = t
+	}
 	s.unsent++
 	if t.listen {
 		s.listening++
@@ -386,6 +411,11 @@ func (s *stream) settle(t *task) {
 func (s *stream) finish(t *task) {
 	t.cancel(nil)
 	s.mu.Lock()
+	if t.uri != "" {
+		if close(t.over); s.turns[t.uri] == t {
+			delete(s.turns, t.uri)
+		}
+	}
 	s.unsent--
 	if s.leaving && s.unsent == 0 {
 		close(s.quiet)

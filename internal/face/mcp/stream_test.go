@@ -112,6 +112,26 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// A subscription that waits for its server holds up nothing that comes behind it,
+// but for what is about the same resource.
+func TestSlowSubscription(t *testing.T) {
+	h := open(t)
+	s := h.dial(t, "").greet()
+	const about = `{"jsonrpc":"2.0","id":%d,"method":"resources/%s","params":{"uri":"shelf:/%s"}}`
+	s.send(about, 1, "subscribe", "held")
+	<-h.began
+	s.send(about, 2, "unsubscribe", "held")
+	s.send(about, 3, "subscribe", "held")
+	s.send(about, 4, "subscribe", "free")
+	s.want(fmt.Sprintf(pong, "4"))
+	s.send(ping, "5")
+	s.want(fmt.Sprintf(pong, "5"))
+	close(h.release)
+	for _, id := range []string{"1", "2", "3"} {
+		s.want(fmt.Sprintf(pong, id))
+	}
+}
+
 // A request that the client cancels, however it writes the id, gets no answer
 // and ends at the server; others go on. A stream that ends ends them all.
 func TestCancel(t *testing.T) {
