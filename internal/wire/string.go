@@ -21,9 +21,12 @@ func String(raw []byte, s Span) (string, bool) {
 	return string(appendDecoded(make([]byte, 0, len(body)), body)), true
 }
 
-// KeyIs reports whether key, the span of a string, decodes to want. It
-// allocates only if key has escapes.
+// KeyIs reports whether key decodes to want: never, if it is absent or covers
+// something else than a string. It allocates only if key has escapes.
 func KeyIs(raw []byte, key Span, want string) bool {
+	if !key.Exists() || raw[key.Start] != '"' {
+		return false
+	}
 	body := raw[key.Start+1 : key.End-1]
 	// Every escape is longer than what it stands for. So a body as long as
 	// want can only be equal to it byte for byte, without any escape.

@@ -63,6 +63,9 @@ func TestKeyIs(t *testing.T) {
 		{`"\n"`, `\n`, false},
 		{`"\\n"`, `\n`, true},
 		{`"\ud800"`, "\ufffd", true},
+		{`5`, "", false},
+		{`{}`, "", false},
+		{`[5]`, "5", false},
 	} {
 		raw := []byte(tc.raw)
 		if got := wire.KeyIs(raw, wire.Value(raw), tc.want); got != tc.is {
