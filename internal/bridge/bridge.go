@@ -114,8 +114,10 @@ type bridge struct {
 func (b *bridge) drain(ctx context.Context, down chan error) error {
 	timer := time.NewTimer(drainLimit)
 	defer timer.Stop()
+	quiet := b.book.drain()
+	b.refuseQuestions(ctx)
 	select {
-	case <-b.book.drain():
+	case <-quiet:
 	case <-timer.C:
 	case <-ctx.Done():
 	case err := <-down:
@@ -224,7 +226,25 @@ func (b *bridge) pass(ctx context.Context, raw []byte) error {
 	if raw = b.book.receive(raw); raw == nil {
 		return nil
 	}
-	return b.write(ctx, raw)
+	if err := b.write(ctx, raw); err != nil {
+		return err
+	}
+	b.refuseQuestions(ctx)
+	return nil
+}
+
+// refuseQuestions answers what is asked of a client that has closed its end, and
+// with it can answer no more: the calls that it waits for stand still meanwhile.
+func (b *bridge) refuseQuestions(ctx context.Context) {
+	conn, ids := b.book.unanswerable()
+	for _, id := range ids {
+		raw := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
+		raw = append(raw, `,"error":{"code":`...)
+		raw = strconv.AppendInt(raw, protocol.CodeUnavailable, 10)
+		if conn.write(ctx, append(raw, `,"message":"the client has closed its end and cannot answer"}}`...)) != nil {
+			return // fromHub notices
+		}
+	}
 }
 
 // cancelQuestions tells the client that nobody waits for its answers any more.

@@ -407,6 +407,34 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
+// Who has closed its end cannot answer: what it was asked, and what it is asked
+// from then on, is refused, so that its calls can end.
+func TestAskBehindTheEnd(t *testing.T) {
+	const refused = `{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"the client has closed its end and cannot answer"}}`
+	synctest.Test(t, func(t *testing.T) {
+		x, s := newExchange(), newScript(t)
+		defer x.serve(s)()
+		c := x.bridge(t)
+		go c.send(hold, `1`)
+		hub := s.answer()
+		hub.want(fmt.Sprintf(hold, `1`))
+		hub.send(fmt.Sprintf(ask, `"tc-1"`))
+		c.want(fmt.Sprintf(ask, `"tc-1"`))
+		began := time.Now()
+		_ = c.in.Close()
+		hub.want(fmt.Sprintf(refused, `"tc-1"`))
+		go hub.send(fmt.Sprintf(ask, `"tc-2"`))
+		c.want(fmt.Sprintf(ask, `"tc-2"`))
+		hub.want(fmt.Sprintf(refused, `"tc-2"`))
+		hub.send(fmt.Sprintf(done, `1`))
+		c.want(fmt.Sprintf(done, `1`))
+		_ = hub.conn.CloseNow()
+		if err := <-c.end; err != nil || time.Since(began) > time.Second {
+			t.Errorf("the bridge ended with %v after %s", err, time.Since(began))
+		}
+	})
+}
+
 // A client that has shut its session down has none any more: its calls are
 // answered, and no other hub is asked for one.
 func TestShutdown(t *testing.T) {

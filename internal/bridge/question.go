@@ -80,6 +80,21 @@ func (b *book) answer(conn *Conn, m *wire.Message) ([]byte, bool) {
 	return wire.Splice(m.Raw, wire.Replace(m.ID, q.asked)), true
 }
 
+// unanswerable forgets the open questions if the client can answer no more, and
+// returns their ids as the hub gave them, and the connection on which it has asked.
+func (b *book) unanswerable() (conn *Conn, ids [][]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.draining || b.conn == nil {
+		return nil, nil
+	}
+	for k, q := range b.questions.open {
+		delete(b.questions.open, k)
+		ids = append(ids, q.asked)
+	}
+	return b.conn, ids
+}
+
 // drop forgets the open questions and returns their ids as the client has them,
 // in the order of asking.
 func (b *book) drop() [][]byte {

@@ -2,11 +2,13 @@ package fleet
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
 // board is what is subscribed to on the connections of one scope: on those that
@@ -173,8 +175,12 @@ func (s *server) send(b *board, t *topic) {
 		}
 		err := ask(ctx, t.uri)
 		s.mu.Lock()
-		defer s.mu.Unlock()
+		before, callers := t.on, t.callers
 		s.conclude(b, t, err, ctx.Err() != nil)
+		s.mu.Unlock()
+		if e.on && err == nil && before != nil && before != e.at {
+			s.outdate(t.uri, callers) // what the connection before would have told is not known
+		}
 	})
 }
 
@@ -288,6 +294,27 @@ func (s *server) updated(b *board, uri string, raw []byte) {
 	s.mu.Unlock()
 	if len(callers) > 0 {
 		tell(s.key, callers, raw)
+	}
+}
+
+// missed tells all who have subscribed to something on the board that it may have
+// changed: the news of a connection were away.
+func (s *server) missed(b *board) {
+	s.mu.Lock()
+	told := make(map[string][]string, len(b.topics))
+	for uri, t := range b.topics {
+		told[uri] = t.callers
+	}
+	s.mu.Unlock()
+	for _, uri := range slices.Sorted(maps.Keys(told)) {
+		s.outdate(uri, told[uri])
+	}
+}
+
+// outdate tells callers that a resource may have changed.
+func (s *server) outdate(uri string, callers []string) {
+	if s.fleet.opt.Updated != nil && len(callers) > 0 {
+		s.fleet.opt.Updated(s.key, callers, upstream.Updated(uri))
 	}
 }
 

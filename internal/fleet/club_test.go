@@ -28,7 +28,7 @@ type club struct {
 	offers  string           // further capabilities
 	refuses string           // a URI that it does not have
 	dies    bool             // all but the first connection end with the handshake
-	slow    time.Duration    // before it answers resources/subscribe
+	slow    time.Duration    // before it answers resources/subscribe, or a ping
 	told    []string         // what the fleet told of updates: "a,b x://a"
 }
 
@@ -67,7 +67,7 @@ func (c *club) talk(_ context.Context, _ string, r io.ReadCloser, w io.WriteClos
 		if m.ID == nil || m.Method == "" {
 			continue
 		}
-		if m.Method == "resources/subscribe" && slow > 0 {
+		if (m.Method == "resources/subscribe" || m.Method == "ping") && slow > 0 {
 			time.Sleep(slow)
 		}
 		answer := `"result":{}`

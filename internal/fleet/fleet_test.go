@@ -536,6 +536,7 @@ func TestSetLevel(t *testing.T) {
 		synctest.Wait()
 		f.SetLevel("debug")
 		f.SetLevel("debug") // not told twice
+		synctest.Wait()
 		f.SetLevel("error")
 		synctest.Wait()
 		if n := len(told); n != 2 {

@@ -165,15 +165,30 @@ func (l *life) admit(conn *upstream.Conn, level string) {
 		s.judge()
 		s.tellAll()
 	}
-	s.relevel(i, level)
+	i.level = level
+	s.relevel(i)
 }
 
-// relevel tells a connection the log level if it was told another one before it
-// could be seen. The caller holds mu.
-func (s *server) relevel(i *instance, told string) {
-	if level := s.level; level != told {
-		s.work.Go(func() { s.tell(context.Background(), i.conn, level) })
+// relevel tells a connection the log level, in the background, unless it was told
+// that one: one level after the other, so that the one that counts is the last.
+// The caller holds mu.
+func (s *server) relevel(i *instance) {
+	if i.telling || i.level == s.level {
+		return
 	}
+	i.telling = true
+	s.work.Go(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for i.level != s.level && !i.over() {
+			level := s.level
+			s.mu.Unlock()
+			s.tell(context.Background(), i.conn, level)
+			s.mu.Lock()
+			i.level = level
+		}
+		i.telling = false
+	})
 }
 
 // publish has calls use the connections that there are. The caller holds mu, and
@@ -329,7 +344,7 @@ func (s *server) setLevel(level string) {
 		all = append(all, p.members...)
 	}
 	for _, i := range all {
-		s.work.Go(func() { s.tell(context.Background(), i.conn, level) })
+		s.relevel(i)
 	}
 }
 

@@ -27,6 +27,9 @@ type instance struct {
 	sick   atomic.Bool   // they are so many that another instance is to be preferred
 
 	fault *hub.Error // why it has ended; set before it is reported
+
+	level   string // that its server was told last; under the server's mu, as is telling
+	telling bool   // it is being told another one
 }
 
 // newInstance is a connection that was made just now, at that time of the

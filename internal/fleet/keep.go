@@ -77,23 +77,35 @@ func (l *life) entertain(ctx context.Context, g *guest) (held time.Duration, rea
 }
 
 // settleLimit is how long a server may ask a caller whom it has just got to know
-// before the first call goes on: a person who is asked may take longer.
+// before the first call goes on, of whose own time that is a quarter at most: a
+// person who is asked may take longer.
 const settleLimit = 5 * time.Second
 
 // receive makes the guest's connection, has calls use it unless ctx has ended,
 // and tells those who wait what came of it.
 func (l *life) receive(ctx context.Context, g *guest) (*instance, *hub.Error) {
 	s := l.server
-	take(g.wake) // this is the attempt that was asked for
+	s.mu.Lock()
+	take(g.wake)           // this is the attempt that was asked for
+	for len(g.notes) > 0 { // what was told before needs no telling to a server that has asked nothing yet
+		<-g.notes
+	}
+	s.mu.Unlock()
 	legacy := protocol.Legacy
 	conn, err := l.dial(ctx, upstream.Options{
 		Era: &legacy, Capabilities: g.caller.Capabilities, Caller: g.caller.Exchange,
 		Updated: func(uri string, raw []byte) { s.updated(&g.board, uri, raw) },
+		Missed:  func() { s.missed(&g.board) },
 	})
 	level := ""
 	if err == nil {
 		level = s.greet(ctx, conn)
-		settled, cancel := context.WithTimeout(ctx, settleLimit)
+		def, _ := s.settings()
+		limit := settleLimit
+		if def.Timeout > 0 {
+			limit = min(limit, def.Timeout/4)
+		}
+		settled, cancel := context.WithTimeout(ctx, limit)
 		conn.Settle(settled)
 		cancel()
 	}
@@ -113,13 +125,11 @@ func (l *life) receive(ctx context.Context, g *guest) (*instance, *hub.Error) {
 	g.reason = nil
 	i := newInstance(conn, s.fleet.clock())
 	if ctx.Err() == nil {
-		for len(g.notes) > 0 { // of the connection before
-			<-g.notes
-		}
 		s.place(&g.board, i)
 		g.tell()
 		s.tellAll()
-		s.relevel(i, level)
+		i.level = level
+		s.relevel(i)
 	}
 	return i, nil
 }

@@ -312,6 +312,7 @@ func (l *life) together() upstream.Options {
 	return upstream.Options{
 		Era: l.era, Capabilities: []byte(Askable),
 		Updated: func(uri string, raw []byte) { s.updated(&s.common, uri, raw) },
+		Missed:  func() { s.missed(&s.common) },
 	}
 }
 

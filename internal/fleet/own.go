@@ -28,7 +28,7 @@ type guest struct {
 
 	waiting int           // calls that wait for the connection
 	wake    chan struct{} // one of them wants the next attempt now
-	notes   chan remark   // to be told to the server, in their order
+	notes   chan remark   // to be told to the server once it is connected, in their order
 	tries   int           // attempts to connect that have ended
 	reason  *hub.Error    // why the last of them failed, or its connection has ended
 	changed chan struct{} // closed and replaced with every change of what is here
@@ -310,8 +310,8 @@ func (s *server) apiece() []*instance {
 
 // Tell sends a notification of a caller's, which has the method, on all of its
 // own connections: on each in the order of the calls of Tell. It does not wait;
-// what a server that does not read leaves no room for is dropped. The bytes are
-// copied.
+// a connection that is being made gets it when it is there, and what a server
+// that does not read leaves no room for is dropped. The bytes are copied.
 func (f *Fleet) Tell(id, method string, raw []byte) {
 	note := remark{method, bytes.Clone(raw)}
 	for _, s := range f.now.Load().order {
@@ -323,7 +323,7 @@ func (s *server) pass(id string, note remark) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.guests[id]
-	if g == nil || g.at == nil {
+	if g == nil || !g.running {
 		return
 	}
 	select {

@@ -364,6 +364,49 @@ func TestLeaveWhileDialling(t *testing.T) {
 	})
 }
 
+// What a caller tells while its own connection is being made reaches the server,
+// which may have asked already; what it told before does not.
+func TestTellBeforeTheFirstCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub()
+		c.slow = time.Second / 2
+		f := c.fleet(t, member(hub.ConnectionPerCaller))
+		tell := func(text string) {
+			f.Tell("a", "notifications/x", []byte(`{"jsonrpc":"2.0","method":"notifications/x","params":{"uri":"`+text+`"}}`))
+		}
+		tell("early")
+		got := make(chan *fleet.Use)
+		go func() { got <- take(t, f, asker("a")) }()
+		synctest.Wait()
+		tell("meanwhile")
+		defer (<-got).Done(nil)
+		tell("later")
+		if got := c.hears("notifications/x"); !slices.Equal(got, []string{"1 notifications/x meanwhile", "1 notifications/x later"}) {
+			t.Errorf("told %q", got)
+		}
+	})
+}
+
+// Of several log levels in a row the server is told the last one last.
+func TestLevelsInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClub()
+		f := c.fleet(t, member(hub.ConnectionPerCaller))
+		visit(t, f, asker("a"))
+		for _, level := range []string{"debug", "error", "info", "warning"} {
+			f.SetLevel(level)
+		}
+		last := map[string]string{}
+		for _, line := range c.hears("setLevel") {
+			of, level, _ := strings.Cut(line, " ")
+			last[of] = level
+		}
+		if want := "logging/setLevel warning"; last["0"] != want || last["1"] != want {
+			t.Errorf("told %q last", last)
+		}
+	})
+}
+
 // An idle server ends with its callers' connections, and not while one of them is
 // used.
 func TestOwnKeepsTheServer(t *testing.T) {

@@ -186,7 +186,8 @@ func TestSubscribeTooLate(t *testing.T) {
 }
 
 // Subscriptions hold the server and outlive its connections: with each new one it
-// is asked again, until it is disabled.
+// is asked again, until it is disabled, and who has subscribed is told what may
+// have changed meanwhile.
 func TestSubscriptionsLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub()
@@ -198,9 +199,9 @@ func TestSubscriptionsLast(t *testing.T) {
 		time.Sleep(time.Hour)
 		is(t, f, hub.StateReady, "")
 		c.hears("")
-		again := func(n int) {
+		again := func(n int, told ...string) {
 			t.Helper()
-			synctest.Wait()
+			c.expect(t, told...)
 			is(t, f, hub.StateReady, "")
 			c.subscriptions(t, fmt.Sprintf("%d resources/subscribe x://1", n), fmt.Sprintf("%d resources/subscribe x://2", n))
 			c.updates(n, "x://2")
@@ -208,11 +209,11 @@ func TestSubscriptionsLast(t *testing.T) {
 		}
 		c.hangUp(0)
 		time.Sleep(5*time.Second + time.Millisecond)
-		again(1)
+		again(1, "a x://1", "a x://2")
 		if err := f.Restart(t.Context(), "s"); err != nil {
 			t.Error(err)
 		}
-		again(2)
+		again(2, "a x://1", "a x://2")
 		if err := f.Stop(t.Context(), "s"); err != nil {
 			t.Error(err)
 		}
@@ -220,18 +221,18 @@ func TestSubscriptionsLast(t *testing.T) {
 		if err := f.Start(t.Context(), "s"); err != nil {
 			t.Error(err)
 		}
-		again(3)
+		again(3, "a x://1", "a x://2")
 		s.Args = []string{"other"}
 		f.Apply([]hub.Server{s}, nil)
 		synctest.Wait()
-		again(4)
+		again(4, "a x://1", "a x://2")
 		// One that is not had again is kept for the next time.
 		c.mu.Lock()
 		c.refuses = "x://1"
 		c.mu.Unlock()
 		c.hangUp(4)
 		time.Sleep(5*time.Second + time.Millisecond)
-		again(5)
+		again(5, "a x://2")
 		stands(t, f, 0, 2, 1)
 		unsubscribe(t, f, "x://1", mute("a"))
 		c.subscriptions(t)
@@ -260,6 +261,7 @@ func TestSubscriptionsMove(t *testing.T) {
 		use.Done(nil)
 		c.hangUp(0)
 		c.subscriptions(t, "1 resources/subscribe x://1")
+		c.expect(t, "a,b x://1") // it may have changed meanwhile
 		c.updates(1, "x://1")
 		c.expect(t, "a,b x://1")
 	})

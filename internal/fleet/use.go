@@ -78,10 +78,11 @@ func outcomeOf(err error) outcome {
 // all of the caller's calls that wait, when the server is ready, and declares
 // what the caller declared; what the server asks and logs on it outside of calls
 // goes to the caller. What the server asks as soon as it is connected has been
-// answered when the first call gets the connection, within 5 s. It ends when it was not used for as long as the server may
-// be idle, with Leave, when a server that has too many needs it for another
-// caller, and in the end as the server does. If all of those are in use, the
-// error is [message.CallersTooMany].
+// answered when the first call gets the connection, if that takes no longer than
+// 5 s and a quarter of the time that a call has. It ends when it was not used for
+// as long as the server may be idle, with Leave, when a server that has too many
+// needs it for another caller, and in the end as the server does. If all of those
+// are in use, the error is [message.CallersTooMany].
 func (f *Fleet) Acquire(ctx context.Context, key string, caller *hub.Caller) (*Use, error) {
 	s, err := f.find(key)
 	if err != nil {

@@ -18,6 +18,11 @@ import (
 // until a person or a model has answered it.
 const maxQuestions = 32
 
+// unopened is how long a question that belongs to no request waits for a client
+// that has never opened a stream for such. Some never do, and the server would
+// wait as long as for a person.
+const unopened = 30 * time.Second
+
 // questions are those that wait for the answer of one caller. The zero value is
 // ready for use.
 type questions struct {
@@ -30,10 +35,11 @@ type questions struct {
 // question is a server's question while the caller has it.
 type question struct {
 	hub.Question
-	of    *questions
-	id    string // towards the caller, and its progress token as well
-	out   Out    // on which it was asked
-	token []byte // for progress, as the server gave it; nil for none
+	of     *questions
+	id     string // towards the caller, and its progress token as well
+	out    Out    // on which it was asked
+	beside aside  // for what is said of it when out has ended
+	token  []byte // for progress, as the server gave it; nil for none
 
 	// mu orders progress before the answer, and arming before ending.
 	mu     sync.Mutex
@@ -105,7 +111,7 @@ func (g *Gateway) ask(ctx context.Context, s *Session, out Out, asked hub.Questi
 			return
 		}
 	}
-	q := &question{Question: asked, out: out}
+	q := &question{Question: asked, out: out, beside: aside{s}}
 	token := wire.Lookup(m.Raw, m.Member("_meta"), protocol.MetaProgressToken)
 	if asked.Progress != nil && token.Exists() {
 		q.token = bytes.Clone(token.Of(m.Raw))
@@ -134,9 +140,18 @@ func (q *question) arm(ctx context.Context, limit time.Duration) {
 	if q.ended {
 		return // answered already
 	}
-	q.expiry = time.AfterFunc(limit, func() {
-		q.withdraw(hub.E(message.QuestionExpired, nil, "limit", limit.String()))
-	})
+	expire := func() { q.withdraw(hub.E(message.QuestionExpired, nil, "limit", limit.String())) }
+	if a, ok := q.out.(aside); ok && limit > unopened && !a.session.opened() {
+		q.expiry = time.AfterFunc(unopened, func() {
+			if a.session.opened() {
+				q.extend(limit-unopened, expire)
+			} else {
+				q.withdraw(hub.E(message.NotAskable, nil))
+			}
+		})
+	} else {
+		q.expiry = time.AfterFunc(limit, expire)
+	}
 	q.unbind = context.AfterFunc(ctx, func() {
 		e, ok := errors.AsType[*hub.Error](context.Cause(ctx))
 		if !ok {
@@ -144,6 +159,15 @@ func (q *question) arm(ctx context.Context, limit time.Duration) {
 		}
 		q.withdraw(e)
 	})
+}
+
+// extend gives a question that is open more time.
+func (q *question) extend(by time.Duration, expire func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.ended {
+		q.expiry = time.AfterFunc(by, expire)
+	}
 }
 
 // end takes the question off the list. It reports true to one caller only, who
@@ -174,7 +198,11 @@ func (q *question) withdraw(e *hub.Error) {
 	b := append([]byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationCancelled+`","params":{"requestId":`), wire.AppendString(nil, q.id)...)
 	b = append(b, `,"reason":`...)
 	b = wire.AppendString(b, e.Text(message.English).What)
-	q.out.Notify(append(b, `}}`...))
+	out := q.out
+	if o, ok := out.(interface{ Stream() error }); ok && o.Stream() != nil {
+		out = q.beside // it has outlived its request
+	}
+	out.Notify(append(b, `}}`...))
 	q.Answer(nil, e)
 }
 

@@ -31,6 +31,14 @@ func (s *sheet) Notify(raw []byte) {
 	s.lines = append(s.lines, string(raw))
 }
 
+// Event implements [Feed].
+func (s *sheet) Event(_ string, raw []byte) error {
+	if raw != nil {
+		s.Notify(raw)
+	}
+	return nil
+}
+
 func (s *sheet) last() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,15 +140,48 @@ func TestAskable(t *testing.T) {
 // Servers are told what a caller declared, if it can be asked at all.
 func TestDeclared(t *testing.T) {
 	for capabilities, want := range map[string]string{
-		``:                       "",
-		`{"experimental":{}}`:    "",
-		`{"roots":{},"x":[1.0]}`: `{"roots":{},"x":[1.0]}`,
-		`{"tasks":{"requests":{}},"sampling":{}}`: `{"sampling":{}}`,
-		`{"elicitation":{}}`:                      `{"elicitation":{}}`,
+		``:                    "",
+		`{"experimental":{}}`: "",
+		`{"roots":null,"sampling":true,"elicitation":[]}`: "",
+		`{"roots":{},"x":[1.0]}`:                          `{"roots":{},"x":[1.0]}`,
+		`{"tasks":{"requests":{}},"sampling":{}}`:         `{"sampling":{}}`,
+		`{"elicitation":{}}`:                              `{"elicitation":{}}`,
 	} {
 		if got := string(declared([]byte(capabilities))); got != want {
 			t.Errorf("%s: %s, want %s", capabilities, got, want)
 		}
+	}
+}
+
+// A question outside of requests waits for a client that opens no stream for such,
+// but not as long as for a person; one that opens it late is asked all the same.
+func TestAskUnopened(t *testing.T) {
+	for opens, want := range map[time.Duration]message.Code{
+		0: message.QuestionExpired, unopened / 2: message.QuestionExpired, unopened * 2: message.NotAskable,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := newGateway()
+			s := &Session{id: "s", capabilities: []byte(`{"roots":{}}`)}
+			a, out := &answers{}, &sheet{}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			time.AfterFunc(opens, func() { g.Stream(ctx, s, "", out) })
+			began := time.Now()
+			asked := a.question(roots)
+			answered, answer := make(chan time.Duration, 1), asked.Answer
+			asked.Answer = func(reply []byte, err error) {
+				answer(reply, err)
+				answered <- time.Since(began)
+			}
+			g.ask(ctx, s, aside{s}, asked)
+			took, limit := <-answered, DefaultQuestionLimit
+			if want == message.NotAskable {
+				limit = unopened
+			}
+			if took != limit || !hub.IsCode(a.err, want) {
+				t.Errorf("opened after %s: %v after %s", opens, a.err, took)
+			}
+		})
 	}
 }
 

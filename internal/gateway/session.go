@@ -39,6 +39,7 @@ type Session struct {
 	mu     sync.Mutex
 	ended  bool
 	reader *reader // of the queue; nil if there is none
+	read   bool    // there is a reader, or was one
 	left   int     // requests under way whose clients have gone
 }
 

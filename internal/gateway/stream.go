@@ -92,7 +92,7 @@ func (g *Gateway) Stream(ctx context.Context, s *Session, last string, out Feed)
 	if s.reader != nil {
 		s.reader.end()
 	}
-	s.reader = me
+	s.reader, s.read = me, true
 	// What the one before has taken is recorded by now, and it takes no more.
 	from := ""
 	if s.resumable() {
@@ -149,6 +149,13 @@ func (g *Gateway) take(s *Session, me *reader) (id string, raw []byte, more <-ch
 		id = g.history.record(g.history.stand(&s.log), raw)
 	}
 	return id, raw, more
+}
+
+// opened reports whether the client has ever opened the standing stream.
+func (s *Session) opened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.read
 }
 
 func (s *Session) release(me *reader) {

@@ -272,6 +272,7 @@ func TestListenToMany(t *testing.T) {
 		synctest.Wait()
 		stop()
 		all.Wait()
+		synctest.Wait() // the server has heard that it is over
 		if len(e.heard) != 1 || !strings.Contains(e.heard[0], `"resourceSubscriptions":["a:/1"]`) {
 			t.Errorf("heard %.200q", e.heard)
 		}

@@ -47,8 +47,8 @@ func (g *Gateway) hubCaller(s *Session) *hub.Caller {
 func declared(capabilities []byte) []byte {
 	all := wire.Value(capabilities)
 	for _, name := range [...]string{"sampling", "elicitation", "roots"} {
-		if !wire.Lookup(capabilities, all, name).Exists() {
-			continue
+		if at := wire.Lookup(capabilities, all, name); !at.Exists() || capabilities[at.Start] != '{' {
+			continue // some clients write null for what they do not have
 		}
 		if tasks, ok := wire.Remove(capabilities, all, "tasks"); ok {
 			return wire.Splice(capabilities, tasks)

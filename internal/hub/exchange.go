@@ -17,8 +17,9 @@ type Exchange interface {
 	// Ask puts a server's question to the caller. It returns when the question
 	// is on its way, and not when it is answered: Answer of the question is
 	// called once for each Ask, from any goroutine and perhaps before Ask
-	// returns. When ctx ends first, the caller is told that its answer is not
-	// wanted any more, and the question is answered with an error.
+	// returns. When ctx ends first, which may be after the call has ended, the
+	// caller is told that its answer is not wanted any more, and the question is
+	// answered with an error.
 	Ask(ctx context.Context, q Question)
 }
 

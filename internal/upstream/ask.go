@@ -25,7 +25,7 @@ const (
 
 // desk is where the messages of a server reach one exchange: that of a call
 // while it runs, or that of the caller whose connection it is. They do so one at
-// a time, and never after close.
+// a time, and never after close; only questions may be open for longer.
 type desk struct {
 	conn *Conn
 	ex   hub.Exchange
@@ -45,7 +45,8 @@ type question struct {
 	id        []byte // raw, as the server gave it
 	ctx       context.Context
 	end       context.CancelCauseFunc
-	loose     func() bool // from the connection's end
+	untie     func() // from the end of the request
+	loose     func() // and from the connection's as well
 	answered  atomic.Bool
 	withdrawn atomic.Bool // by the server, which wants no answer then
 }
@@ -64,7 +65,7 @@ func (k *desk) ask(ctx context.Context, m *wire.Message) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	if k.over {
-		k.conn.refuse(m, hub.E(message.NotAskable, nil))
+		k.conn.unasked(m)
 		return
 	}
 	q := k.add(ctx, m)
@@ -114,8 +115,11 @@ func (k *desk) add(ctx context.Context, m *wire.Message) *question {
 		return nil
 	}
 	q := &question{desk: k, id: append([]byte(nil), m.ID.Of(m.Raw)...)}
-	q.ctx, q.end = context.WithCancelCause(ctx)
-	q.loose = context.AfterFunc(k.conn.ctx, func() { q.end(hub.E(message.Cancelled, context.Cause(k.conn.ctx))) })
+	q.ctx, q.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	request := context.AfterFunc(ctx, func() { q.end(context.Cause(ctx)) })
+	lost := context.AfterFunc(k.conn.ctx, func() { q.end(hub.E(message.Cancelled, context.Cause(k.conn.ctx))) })
+	q.untie = func() { request() }
+	q.loose = func() { request(); lost() }
 	if k.open == nil {
 		k.open = make(map[*question]struct{})
 	}
@@ -126,17 +130,24 @@ func (k *desk) add(ctx context.Context, m *wire.Message) *question {
 }
 
 // close withdraws the questions that are open, and returns when nothing reaches
-// the exchange any more.
-func (k *desk) close() {
+// the exchange any more. If they are to outlive it, they stay open until they are
+// answered, the server withdraws them, or the connection ends.
+func (k *desk) close(outlive bool) {
 	k.turn.Lock()
 	k.over = true
 	k.turn.Unlock()
 	k.mu.Lock()
 	for q := range k.open {
-		q.end(hub.E(message.Cancelled, nil))
+		if outlive {
+			q.untie()
+		} else {
+			q.end(hub.E(message.Cancelled, nil))
+		}
 	}
 	k.mu.Unlock()
-	k.waiting.Wait()
+	if !outlive {
+		k.waiting.Wait()
+	}
 }
 
 // answer sends the answer on to the server, unless the server does not want it
@@ -322,7 +333,7 @@ func (c *Conn) changed(which hub.ListSet) {
 // of any call, in order. It is a goroutine's own, since the caller may be slow.
 func (c *Conn) attend() {
 	k := &desk{conn: c, ex: c.opt.Caller}
-	defer k.close()
+	defer k.close(false)
 	for {
 		select {
 		case <-c.outside.ready:

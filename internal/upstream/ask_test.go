@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -172,6 +173,97 @@ func TestQuestionsEndWithTheCall(t *testing.T) {
 		})
 	}
 }
+
+// On a caller's own connection a question stays open when the call that it came
+// with is answered, and is answered or withdrawn as any other; if the call is cut
+// off, it ends.
+func TestQuestionsOutliveTheCall(t *testing.T) {
+	for _, how := range []string{"answered", "withdrawn", "cancelled"} {
+		t.Run(how, func(t *testing.T) {
+			goOn := make(chan struct{})
+			answers := make(chan note, 1)
+			c := scriptedWith(t, func(o *upstream.Options) { o.Caller = newAsker() }, `{"tools":{}}`, func(p *peer) {
+				call, _ := p.next()
+				p.send("%s", question(`1`))
+				if how != "cancelled" {
+					p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.ID)
+					<-goOn
+				}
+				if how == "withdrawn" {
+					p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+				}
+				for n, ok := p.next(); ok; n, ok = p.next() {
+					switch n.Method {
+					case "":
+						answers <- n
+					case "tools/call":
+						p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, n.ID)
+					}
+				}
+			})
+			who := newAsker()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			end := begin(ctx, t, c, who)
+			q := <-who.asked
+			if how == "cancelled" {
+				cancel()
+				<-q.ctx.Done()
+				q.Answer(nil, hub.E(message.Cancelled, nil))
+				if end() == nil {
+					t.Error("the call has not ended with its context")
+				}
+				return
+			}
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			if q.ctx.Err() != nil {
+				t.Fatal("the question has ended with the call")
+			}
+			close(goOn)
+			if how == "withdrawn" {
+				<-q.ctx.Done()
+				q.Answer(nil, context.Cause(q.ctx))
+				do(t, c, "x", "{}") // nothing is left that keeps the next one
+				return
+			}
+			q.say(`{"roots":[]}`)
+			if n := <-answers; string(n.ID) != "1" || n.Error.Code != 0 {
+				t.Errorf("answered %+v", n)
+			}
+		})
+	}
+}
+
+// A caller's side that panics when it is asked leaves no question open, by which
+// the call would wait for ever.
+func TestAskPanics(t *testing.T) {
+	answers := make(chan note, 1)
+	c := scripted(t, func(p *peer) {
+		p.next()
+		p.send("%s", question(`1`))
+		n, _ := p.next()
+		answers <- n
+	})
+	done := make(chan any, 1)
+	req := request(t, "x", "{}", "")
+	go func() {
+		defer func() { done <- recover() }()
+		_, _ = c.Do(context.Background(), req, &panics{})
+	}()
+	if what := <-done; what != "asked" {
+		t.Errorf("it ended with %v", what)
+	}
+	if n := <-answers; string(n.ID) != "1" || n.Error.Code == 0 {
+		t.Errorf("answered %+v", n)
+	}
+}
+
+type panics struct{ caller }
+
+func (*panics) Ask(context.Context, hub.Question) { panic("asked") }
 
 // A server that asks too much is refused what is too much.
 func TestTooManyQuestions(t *testing.T) {
@@ -347,6 +439,33 @@ func TestDeclaredCapabilities(t *testing.T) {
 		dial(t, opt)
 		if got := string(<-hello); got != tt.want {
 			t.Errorf("declared %s, want %s", got, tt.want)
+		}
+	}
+}
+
+// All requests that come at once are answered, also if they are many.
+func TestAnswersAtOnce(t *testing.T) {
+	const many = 1000
+	answered := make(chan string, many)
+	scripted(t, func(p *peer) {
+		var all strings.Builder
+		for id := range many {
+			fmt.Fprintf(&all, `{"jsonrpc":"2.0","id":%d,"method":%q}`+"\n", id, [...]string{"ping", "roots/list"}[id%2])
+		}
+		go func() { _, _ = io.WriteString(p.out, all.String()) }()
+		for n, ok := p.next(); ok; n, ok = p.next() {
+			answered <- string(n.ID)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	seen := map[string]bool{}
+	for len(seen) < many {
+		select {
+		case id := <-answered:
+			seen[id] = true
+		case <-ctx.Done():
+			t.Fatalf("%d of %d are answered", len(seen), many)
 		}
 	}
 }

@@ -56,8 +56,7 @@ type Conn struct {
 	work sync.WaitGroup // goroutines of the connection
 	stop sync.Once
 
-	asides chan struct{} // a place for each answer of sendAside under way
-	direct bool          // the process was started without npx, which its definition names
+	direct bool // the process was started without npx, which its definition names
 
 	began time.Time
 	heard atomic.Int64 // when the last message came, in nanoseconds since began
@@ -75,6 +74,9 @@ type Conn struct {
 	closing   bool                 // no more goroutines may start
 	checks    *transport.HTTP      // nil before the first check
 	questions map[string]*question // with a caller, by the server's raw id
+	unsent    [][]byte             // of sendAside, in their order
+	waiting   int                  // bytes of these
+	senders   int                  // goroutines that send them
 }
 
 // link is the shape of a transport: one duplex stream for all requests, or an
@@ -197,6 +199,12 @@ func (c *Conn) fail(err error) { c.end(err) }
 // open question holds up nothing. When the request ends, its questions are
 // withdrawn, and after Do has returned nothing reaches ex any more.
 //
+// On a caller's own connection only a request that got no answer takes its
+// questions with it: one that was answered cannot have waited for them, and a
+// question that the server puts at any time, such as one for the roots, is
+// passed on with the request that happens to be under way. Such a question may be
+// withdrawn, as its context says, after Do has returned.
+//
 // Do gives the request its own id and progress token, and ends it once: when
 // ctx ends, the server is told to cancel exactly this request. An error is a
 // [*hub.Error]. If errors.Is(err, transport.ErrNotSent) holds, the server
@@ -210,12 +218,14 @@ func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, e
 		return nil, err
 	}
 	k := &desk{conn: c, ex: ex}
-	defer k.close()
+	outlive := false
+	defer func() { k.close(outlive) }()
 	out.desk = k
 	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, id, token, k) })
 	if err != nil {
 		return nil, c.requestFault(ctx, out.method, err)
 	}
+	outlive = c.outside != nil
 	if m.Kind == wire.Response && (!m.Result.Exists() || m.Raw[m.Result.Start] != '{') {
 		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key, "detail", "its result is not a JSON object")
 	}
@@ -303,22 +313,53 @@ func (c *Conn) sendWithin(ctx context.Context, limit time.Duration, method strin
 }
 
 // sendAside is send for whoever must not wait, such as the reader of a stream.
-// A server that asks faster than it reads gets no answer to some of it.
+// What waits is bounded: a server that asks and does not read gets no answer to
+// some of it.
 func (c *Conn) sendAside(raw []byte) {
-	select {
-	case c.asides <- struct{}{}:
-		c.aside(func() {
-			c.send(c.ctx, "", raw)
-			<-c.asides
-		})
-	default:
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.closing:
+		return
+	case len(c.unsent) > 0 && c.waiting+len(raw) > maxUnsent:
 		c.log.Debug("an answer to the server was dropped")
+		return
+	}
+	c.unsent = append(c.unsent, raw)
+	c.waiting += len(raw)
+	if c.senders < maxSenders {
+		c.senders++
+		c.work.Go(c.sendUnsent)
 	}
 }
 
-// maxAsides bounds the answers under way to requests that the hub answers
-// itself.
-const maxAsides = 8
+// sendUnsent sends what waits, until nothing does.
+func (c *Conn) sendUnsent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer func() { c.senders-- }()
+	for len(c.unsent) > 0 && !c.closing {
+		raw := c.unsent[0]
+		c.unsent[0] = nil
+		c.unsent = c.unsent[1:]
+		c.waiting -= len(raw)
+		c.mu.Unlock()
+		c.send(c.ctx, "", raw)
+		c.mu.Lock()
+	}
+	if len(c.unsent) == 0 {
+		c.unsent = nil
+	}
+}
+
+const (
+	// maxUnsent bounds the answers that wait to requests which the hub answers
+	// itself, in bytes.
+	maxUnsent = 1 << 20
+	// maxSenders is how many of them are on their way at once: over HTTP each is
+	// a request.
+	maxSenders = 8
+)
 
 // courtesy bounds messages that the server may ignore as well.
 const courtesy = 2 * time.Second

@@ -81,6 +81,9 @@ type Options struct {
 	ListsChanged func(hub.ListSet)            // lists that have changed, or may have
 	Updated      func(uri string, raw []byte) // a resource that was subscribed to has changed
 	Elicited     func(id string, raw []byte)  // what a person was asked to do at a URL is done
+	// Missed is told when news of resources may have been lost, since the stream
+	// for them of a legacy server was away.
+	Missed func()
 	// Asked is told of each question, by its method, before it is put to anybody
 	// or refused. It must not block.
 	Asked func(method string)
@@ -133,7 +136,6 @@ func connect(ctx context.Context, opt Options, secrets []string) (*Conn, error) 
 		leg:     protocol.Leg{ClientInfo: opt.ClientInfo},
 		secrets: secret.NewRedactor(secrets),
 
-		asides:   make(chan struct{}, maxAsides),
 		relieved: make(chan struct{}, 1),
 		began:    time.Now(),
 	}

@@ -152,9 +152,15 @@ func (f *feed) adopt(next *listening) {
 		return
 	}
 	for _, uri := range next.uris {
-		raw := []byte(`{"jsonrpc":"2.0","method":"` + protocol.NotificationUpdated + `","params":{"uri":`)
-		f.conn.opt.Updated(uri, append(wire.AppendString(raw, uri), "}}"...))
+		f.conn.opt.Updated(uri, Updated(uri))
 	}
+}
+
+// Updated is the notification that a resource has changed, as a legacy server
+// sends it: for news that were missed.
+func Updated(uri string) []byte {
+	raw := []byte(`{"jsonrpc":"2.0","method":"` + protocol.NotificationUpdated + `","params":{"uri":`)
+	return append(wire.AppendString(raw, uri), "}}"...)
 }
 
 // lost is called when nothing is listened to any more.

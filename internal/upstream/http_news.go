@@ -72,6 +72,9 @@ func (l *httpLink) watch() {
 			if err != nil || last == "" {
 				// What changed while the stream was away is not known.
 				l.conn.changed(hub.ListAll)
+				if l.conn.opt.Missed != nil {
+					l.conn.opt.Missed()
+				}
 			}
 		}
 	})

@@ -71,3 +71,23 @@ func FuzzAcknowledged(f *testing.F) {
 		}
 	})
 }
+
+// Who leaves takes the questions along that nobody was asked, and nothing is put
+// in any more.
+func TestInboxLeave(t *testing.T) {
+	b := newInbox()
+	put(t, b, `{"jsonrpc":"2.0","method":"notifications/x"}`)
+	put(t, b, `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`)
+	put(t, b, `{"jsonrpc":"2.0","method":"notifications/y"}`)
+	put(t, b, `{"jsonrpc":"2.0","id":2,"method":"roots/list"}`)
+	if m, _, ok := b.get(); !ok || m.Kind != wire.Notification {
+		t.Errorf("the first is a %v", m.Kind)
+	}
+	left := b.leave()
+	if len(left) != 2 || string(left[0].ID.Of(left[0].Raw)) != "1" || string(left[1].ID.Of(left[1].Raw)) != "2" {
+		t.Errorf("left are %d messages: %v", len(left), left)
+	}
+	if _, _, ok := b.get(); ok || b.put(left[0], nil) {
+		t.Error("there is something in it behind the end")
+	}
+}

@@ -270,6 +270,43 @@ func TestPolling(t *testing.T) {
 	}
 }
 
+// When the stream of news was away and cannot be resumed, nobody knows what was
+// missed on it.
+func TestMissedNews(t *testing.T) {
+	for id, want := range map[string][]string{"": {"lists", "resources"}, "id: 1\n": nil} {
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			var opened atomic.Int32
+			again := make(chan struct{})
+			told := make(chan string, 8)
+			endpointWith(t, `{"resources":{"subscribe":true}}`, func(http.ResponseWriter, note) {}, func(w http.ResponseWriter, r *http.Request) {
+				n := opened.Add(1)
+				if n == 1 {
+					events(w, "%sretry: 1\ndata:\n\n", id)
+					return
+				}
+				events(w, ": \n\n")
+				w.(http.Flusher).Flush()
+				if n == 2 {
+					close(again)
+				}
+				<-r.Context().Done()
+			}, func(o *upstream.Options) {
+				o.ListsChanged = func(hub.ListSet) { told <- "lists" }
+				o.Missed = func() { told <- "resources" }
+			})
+			<-again
+			var got []string
+			for len(told) > 0 {
+				got = append(got, <-told)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("it was told of %q, want %q", got, want)
+			}
+		})
+	}
+}
+
 // listens is a modern HTTP server whose streams of news are the test's.
 func listens(t *testing.T, on func(ctx context.Context, n note, uris []string, send func(format string, args ...any))) hub.Server {
 	t.Helper()

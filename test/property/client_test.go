@@ -85,6 +85,7 @@ type request struct {
 	cut   context.CancelFunc
 	over  chan struct{} // closed when nobody reads it any more
 	away  bool          // it was cut off, and is not resumed
+	torn  bool          // it was cut off once
 }
 
 // asked is a question that the client has.
@@ -166,7 +167,7 @@ func (c *client) open() error {
 	}
 	req := c.request(&request{method: "initialize"},
 		`"protocolVersion":"`+c.rev+`","capabilities":`+c.capabilities()+`,"clientInfo":{"name":"c","version":"1"}`, "")
-	<-req.done
+	c.await(req)
 	if req.answer == nil || req.answer.Result == nil || req.answer.Result.ProtocolVersion != c.rev {
 		return fmt.Errorf("initialize was answered with %+v", req.answer)
 	}
@@ -383,7 +384,7 @@ func (c *client) notification(f *frame, on *request) {
 		c.lists++
 	case "notifications/resources/list_changed", "notifications/prompts/list_changed":
 	case "notifications/elicitation/complete":
-		if !c.sent[p.ElicitationID] {
+		if !c.sent[p.ElicitationID] && !c.unread(p.ElicitationID) {
 			c.fail("was told that %q is done, of which it knows nothing", p.ElicitationID)
 		}
 		delete(c.sent, p.ElicitationID)
@@ -401,6 +402,16 @@ func (c *client) notification(f *frame, on *request) {
 	default:
 		c.fail("got %s", f.Method)
 	}
+}
+
+// unread reports whether an elicitation is one of which the client was told where
+// it did not listen: on a stream that it has cut off, or in the answer to a call
+// that it has cancelled.
+func (c *client) unread(elicitation string) bool {
+	by, rest, _ := strings.Cut(elicitation, ":")
+	id, _, _ := strings.Cut(rest, "/")
+	req := c.calls[id]
+	return by == c.name && req != nil && (req.torn || req.cancelled)
 }
 
 // line checks a line of a log.
@@ -476,7 +487,7 @@ func (c *client) away(of *request) {
 	if of == nil {
 		c.stands = false
 	} else {
-		of.away = true
+		of.away, of.torn = true, true
 	}
 	for _, a := range c.replied {
 		a.away = a.away || a.on == of && a.at.Equal(time.Now())
@@ -540,6 +551,18 @@ func (c *client) pause(d time.Duration) bool {
 		return true
 	case <-c.ctx.Done():
 		return false
+	}
+}
+
+// await waits for the end of a request that reaches no server, or is short.
+func (c *client) await(req *request) {
+	t := time.NewTimer(5 * time.Minute)
+	defer t.Stop()
+	select {
+	case <-req.done:
+	case <-t.C:
+		c.fail("got no answer to %s %s", req.method, req.id)
+		c.lose(req)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 //	q KIND HOW   a question, and its answer is waited for
 //	a KIND HOW   a question that is left open
 //	w KIND       a question that is withdrawn after a moment
-//	c            what a person was sent to a URL for is done
+//	c            what a person was sent to a URL for is done, once that is answered
 //	d MS         a while
 //	h            waits until the program says so
 //	u            another resource has changed
@@ -79,6 +79,9 @@ func (p *peer) work1(j *job) {
 	case how == "err":
 		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"no","data":{"t/nonce":"%s"}}}`, j.id, j.nonce)
 	case how == "url":
+		p.mu.Lock()
+		p.required[j.nonce+"/0"] = time.Now()
+		p.mu.Unlock()
 		p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32042,"message":"no","data":{"t/nonce":"%s","elicitations":[{"mode":"url","elicitationId":"%s/0","url":"https://example.com/","message":"?"}]}}}`, j.id, j.nonce, j.nonce)
 	case how == "input" && p.server.modern:
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"resultType":"input_required","inputRequests":{},"requestState":"x",%s}}`, j.id, echo)
@@ -134,10 +137,10 @@ func (p *peer) operate(ctx context.Context, j *job, op string) {
 		if m.How = "never"; word[0] != "w" {
 			m.How = word[2]
 		}
-		if word[1] == "u" {
-			j.elicitation = m.Nonce + "/" + strconv.Itoa(m.K)
-		}
 		q, id := p.ask(word[1], m, caller(j.nonce))
+		if word[1] == "u" {
+			j.elicitation = q
+		}
 		switch word[0] {
 		case "q":
 			wait(time.Hour, q.done)
@@ -149,8 +152,12 @@ func (p *peer) operate(ctx context.Context, j *job, op string) {
 			p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s}}`, id)
 		}
 	case "c":
-		if j.elicitation != "" {
-			p.send(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"%s"}}`, j.elicitation)
+		if q := j.elicitation; q != nil {
+			select {
+			case <-q.done:
+				p.elicited(q.mark.Nonce + "/" + strconv.Itoa(q.mark.K))
+			default:
+			}
 		}
 	case "d":
 		ms, _ := strconv.Atoi(word[1])
@@ -164,13 +171,28 @@ func (p *peer) operate(ctx context.Context, j *job, op string) {
 	}
 }
 
-// releaseAll lets the calls go on that wait for that.
+func (p *peer) elicited(id string) {
+	p.send(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"%s"}}`, id)
+}
+
+// releaseAll lets the calls go on that wait for that, and says that what was
+// required of persons is done, of which their clients have heard by now.
 func (s *server) releaseAll() {
 	for _, p := range s.connected() {
+		var done []string
 		p.mu.Lock()
+		for id, at := range p.required {
+			if time.Since(at) > 0 {
+				delete(p.required, id)
+				done = append(done, id)
+			}
+		}
 		for _, j := range p.jobs {
 			j.once.Do(func() { close(j.release) })
 		}
 		p.mu.Unlock()
+		for _, id := range done {
+			p.elicited(id)
+		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
@@ -50,6 +51,7 @@ type peer struct {
 	listens   map[string]filter // by the raw id of the request
 	jobs      map[string]*job   // calls under way, by raw id
 	questions map[string]*inquiry
+	required  map[string]time.Time // elicitations that errors have named, and when
 	asked     int
 }
 
@@ -64,7 +66,7 @@ type job struct {
 	once                   sync.Once
 	cancelled              bool
 	k, progress            int
-	elicitation            string // sent last
+	elicitation            *inquiry // the last that sends a person to a URL
 }
 
 // inquiry is a question of the server's.
@@ -79,6 +81,7 @@ type inquiry struct {
 func (s *server) serve(r io.ReadCloser, w io.WriteCloser) {
 	p := &peer{
 		server: s, w: w, subs: make(map[string]bool), listens: make(map[string]filter), jobs: make(map[string]*job), questions: make(map[string]*inquiry),
+		required: make(map[string]time.Time),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	s.mu.Lock()

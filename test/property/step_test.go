@@ -133,7 +133,7 @@ func (c *client) subscribe(uri string) {
 		return
 	}
 	req := c.request(&request{method: "resources/subscribe"}, `"uri":"`+uri+`"`, "")
-	<-req.done
+	c.await(req)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.on = req.answer != nil && req.answer.Result != nil; !s.on {
@@ -153,7 +153,7 @@ func (c *client) unsubscribe(uri string) {
 		c.giveUp(s.listen)
 	} else {
 		req := c.request(&request{method: "resources/unsubscribe"}, `"uri":"`+uri+`"`, "")
-		<-req.done
+		c.await(req)
 	}
 	synctest.Wait() // what was said before is still to come
 	c.mu.Lock()
@@ -169,7 +169,7 @@ func (c *client) setLevel(level string) {
 	c.levelNext = level
 	c.mu.Unlock()
 	req := c.request(&request{method: "logging/setLevel", level: level}, `"level":"`+level+`"`, "")
-	<-req.done
+	c.await(req)
 }
 
 // settle waits until nothing happens any more but by time. What a caller has

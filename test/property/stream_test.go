@@ -28,6 +28,7 @@ func (s *socket) open() error {
 		for {
 			_, raw, err := conn.Read(s.c.ctx)
 			if err != nil {
+				s.c.cutOff(err)
 				return
 			}
 			s.c.take(raw, nil)
@@ -84,6 +85,7 @@ func (s *sse) open() error {
 		for {
 			e, err := in.next()
 			if err != nil {
+				s.c.cutOff(err)
 				return
 			}
 			s.c.take(e.data, nil)
@@ -105,6 +107,13 @@ func (s *sse) abort(req *request) {
 func (s *sse) told() bool { return true }
 
 func (s *sse) close(bool) { _ = s.end() }
+
+// cutOff says that the stream of the conversation has ended.
+func (c *client) cutOff(err error) {
+	if !c.isLeaving() {
+		c.fail("has lost its conversation: %v", err)
+	}
+}
 
 // post posts a message, and returns the status; 0 if there was none.
 func (c *client) post(ctx context.Context, url string, raw []byte) int {

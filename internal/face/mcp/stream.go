@@ -16,8 +16,9 @@ import (
 
 // Limits of one stream.
 const (
-	maxCalls     = 64 // under way at the same time; then nothing more is read
-	maxListening = 16 // subscriptions, which last as long as the stream
+	maxCalls     = 64  // under way at the same time
+	maxTaken     = 512 // under way or waiting for that; then nothing more is read
+	maxListening = 16  // subscriptions, which last as long as the stream
 )
 
 // sender is the way of messages to the client of a stream. They go out whole,
@@ -46,6 +47,7 @@ type stream struct {
 	ctx    context.Context // ends with the stream
 	cancel context.CancelCauseFunc
 	calls  chan struct{}  // holds one for each call under way
+	taken  chan struct{}  // holds one for each call under way or waiting for its turn
 	work   sync.WaitGroup // of requests and batches, and of the announcer
 
 	mu        sync.Mutex
@@ -66,7 +68,8 @@ type task struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	listen bool
-	call   bool // it holds a place in calls
+	call   bool // it holds a place in taken
+	placed bool // and one in calls
 
 	uri    string        // of the resource that it subscribes to, or no longer; "" for others
 	before *task         // the one about the same resource that has to be answered first
@@ -85,7 +88,7 @@ var (
 // out is not used before the first message is taken.
 func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id string, out sender) (*stream, *hub.Error) {
 	s := &stream{
-		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls),
+		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls), taken: make(chan struct{}, maxTaken),
 		running: make(map[string]*task), turns: make(map[string]*task), quiet: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -127,7 +130,7 @@ func (s *stream) leave() {
 
 // take takes one message from the client. It returns when the next one may be
 // taken, which is not before ctx or the stream has ended if there are too many
-// calls under way. The bytes are the stream's from then on.
+// calls under way or waiting. The bytes are the stream's from then on.
 func (s *stream) take(ctx context.Context, raw []byte) {
 	if firstByte(raw) == '[' {
 		s.batch(ctx, raw)
@@ -169,7 +172,7 @@ func (s *stream) request(ctx context.Context, m *wire.Message) {
 		t.call = true
 		t.uri, _ = wire.String(m.Raw, m.Member("uri"))
 	}
-	if t.call && !s.place(ctx) {
+	if t.call && !s.admits(ctx) {
 		return
 	}
 	if e := s.begin(t); e != nil {
@@ -227,9 +230,8 @@ func (s *stream) answer(t *task, conv conversation, m *wire.Message) {
 		s.open(t, m)
 		return
 	}
-	if t.before != nil {
-		<-t.before.over // at its server's time limit at the latest
-		t.before = nil
+	if !s.await(t) {
+		return
 	}
 	a := s.door.answer(t.ctx, conv.caller, m, s)
 	s.settle(t)
@@ -307,7 +309,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 		s.refuse(protocol.Legacy, nil, e)
 		return
 	}
-	if !s.place(ctx) {
+	if !s.admits(ctx) {
 		return
 	}
 	t := &task{call: true} // its key is no JSON, and so not that of a request
@@ -317,6 +319,9 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 	}
 	go func() {
 		defer s.finish(t)
+		if !s.await(t) {
+			return
+		}
 		caller := session.Caller()
 		answers := s.door.together(parts, s.told, func(m *wire.Message) []byte { return s.part(caller, m) })
 		s.settle(t)
@@ -342,11 +347,31 @@ func (s *stream) part(caller *gateway.Caller, m *wire.Message) []byte {
 	return wire.Splice(a.Raw, a.Edits...)
 }
 
-// place waits for a place among the calls under way. It reports false if ctx
-// or the stream ended first.
-func (s *stream) place(ctx context.Context) bool {
+// await returns when it is a task's turn. What that waits for, such as the answer
+// to a question, may come on the stream meanwhile. It reports false, and has
+// settled the task, if that was cancelled before.
+func (s *stream) await(t *task) bool {
+	if t.before != nil {
+		<-t.before.over // at its server's time limit at the latest
+		t.before = nil
+	}
+	if !t.call || t.placed {
+		return true
+	}
 	select {
 	case s.calls <- struct{}{}:
+		t.placed = true
+	case <-t.ctx.Done():
+		s.settle(t)
+	}
+	return t.placed
+}
+
+// admits waits until one more call may be taken. It reports false if ctx or the
+// stream ended first.
+func (s *stream) admits(ctx context.Context) bool {
+	select {
+	case s.taken <- struct{}{}:
 		return true
 	case <-ctx.Done():
 	case <-s.ctx.Done():
@@ -361,7 +386,7 @@ func (s *stream) begin(t *task) *hub.Error {
 	defer s.mu.Unlock()
 	if e := s.admit(t); e != nil {
 		if t.call {
-			<-s.calls
+			<-s.taken
 		}
 		return e
 	}
@@ -370,6 +395,13 @@ func (s *stream) begin(t *task) *hub.Error {
 	if t.uri != "" {
 		t.before, t.over = s.turns[t.uri], make(chan struct{})
 		s.turns[t.uri] = t
+	}
+	if t.call && t.before == nil {
+		select {
+		case s.calls <- struct{}{}:
+			t.placed = true
+		default: // it waits
+		}
 	}
 	s.unsent++
 	if t.listen {
@@ -421,8 +453,11 @@ func (s *stream) finish(t *task) {
 		close(s.quiet)
 	}
 	s.mu.Unlock()
-	if t.call {
+	if t.placed {
 		<-s.calls
+	}
+	if t.call {
+		<-s.taken
 	}
 	s.work.Done()
 }

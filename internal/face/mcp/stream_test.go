@@ -249,6 +249,9 @@ func TestBatch(t *testing.T) {
 	s.send(`[` + initialized + `]`)
 	s.send(ping, `1`)
 	s.want(fmt.Sprintf(pong, `1`))
+	if got := s.ask("%s", `[1`+strings.Repeat(`,1`, 1000)+`]`); !strings.Contains(got, "larger than 1000 messages in one batch.") {
+		t.Errorf("a batch that is too large is answered with %s", got)
+	}
 }
 
 // An id may be used again once its request was answered, not before; a new
@@ -312,8 +315,9 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// A stream takes 64 calls at a time, and goes on with the next when one has
-// ended.
+// A stream has 64 calls under way at a time, and goes on with the next when one
+// has ended. What comes behind those that wait is taken meanwhile: it may be what
+// one of the calls is waiting for.
 func TestBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := openAt(t, newLine())
@@ -327,11 +331,23 @@ func TestBound(t *testing.T) {
 		if n := len(h.began); n != 64 {
 			t.Errorf("%d calls have begun", n)
 		}
+		s.send(ping, `"p"`)
+		s.want(fmt.Sprintf(pong, `"p"`))
+		for _, id := range []int{69, 68, 67, 3} { // the last of which is under way
+			s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
+		}
+		synctest.Wait()
+		if n := len(h.began); n != 65 {
+			t.Errorf("%d calls have begun after one was cancelled", n)
+		}
 		close(h.release)
-		for range 70 {
+		for range 66 {
 			if got := s.next(); !strings.Contains(got, `"result"`) {
 				t.Errorf("got %s", got)
 			}
+		}
+		if n := len(h.began); n != 67 {
+			t.Errorf("%d calls have begun in all", n)
 		}
 	})
 }
