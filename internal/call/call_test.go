@@ -222,7 +222,7 @@ func TestTimeLimitOfALateServer(t *testing.T) {
 func TestCancelBeforeTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrib(t, map[string]func(p *peer){"late": offers(6*time.Second, "x")}, builtin("late"))
-		time.AfterFunc(time.Second, func() { c.Calls().Cancel(Key{"session", "1"}) })
+		time.AfterFunc(time.Second, func() { c.Calls().Cancel(Key{"session", "1"}, nil) })
 		began := time.Now()
 		_, err := c.do(t.Context(), `"late__x"`)
 		if took := time.Since(began); took != time.Second || !hub.IsCode(err, message.Cancelled) {

@@ -220,6 +220,22 @@ func TestPartOf(t *testing.T) {
 	}
 }
 
+// What a server has refused to the hub, which could not connect, is not its answer
+// to who subscribes.
+func TestSubscribeNotReached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrib(t, map[string]func(*peer){"s": func(p *peer) {
+			n, _ := p.next()
+			p.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, n.ID)
+		}}, builtin("s"))
+		synctest.Wait()
+		err := c.Subscribe(t.Context(), &hub.Caller{ID: "a"}, hub.Viewer{}, "toolcrib://s/mem:a")
+		if !hub.IsCode(err, message.ServerDown) || !strings.Contains(err.Error(), "initialize") || Refusal(err) != nil {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // Subscriptions end where they began, and with their caller.
 func TestSubscriptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -61,13 +61,14 @@ func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, end c
 }
 
 // Cancel ends the one call that the key names, and reports whether there was
-// such a call.
-func (r *Registry) Cancel(key Key) bool {
+// such a call. The cause is a [*hub.Cancellation] if the caller has said why, or
+// nil.
+func (r *Registry) Cancel(key Key, cause error) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	cancel, ok := r.byKey[key]
 	if ok {
-		cancel(hub.E(message.Cancelled, nil))
+		cancel(hub.E(message.Cancelled, cause))
 	}
 	return ok
 }

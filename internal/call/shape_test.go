@@ -411,14 +411,14 @@ func TestRegistry(t *testing.T) {
 	if _, _, _, err := r.begin(t.Context(), Key{"s", "1"}); !hub.IsCode(err, message.ParamsInvalid) {
 		t.Errorf("the same id twice: %v", err)
 	}
-	if r.Cancel(Key{"other", "1"}) || r.Cancel(Key{"s", "2"}) {
+	if r.Cancel(Key{"other", "1"}, nil) || r.Cancel(Key{"s", "2"}, nil) {
 		t.Error("a call was cancelled that does not exist")
 	}
-	if !r.Cancel(Key{"s", "1"}) || !hub.IsCode(context.Cause(a), message.Cancelled) || b.Err() != nil {
+	if !r.Cancel(Key{"s", "1"}, nil) || !hub.IsCode(context.Cause(a), message.Cancelled) || b.Err() != nil {
 		t.Error("not exactly the one call was cancelled")
 	}
 	doneA()
-	if r.Cancel(Key{"s", "1"}) {
+	if r.Cancel(Key{"s", "1"}, nil) {
 		t.Error("a call was cancelled that has ended")
 	}
 	r.CancelSession("s")

@@ -215,10 +215,16 @@ func (p *Pipeline) ofSource(ctx context.Context, r *run, at source, caller *hub.
 }
 
 // Refusal is what a server has answered with, if the error of Subscribe or
-// Unsubscribe says that it has refused; nil if it says something else.
+// Unsubscribe says that it has refused; nil if it says something else. What it has
+// refused to the hub before, as the handshake, is no answer to a caller.
 func Refusal(err error) *Result {
 	refused, ok := errors.AsType[*upstream.RefusedError](err)
 	if !ok {
+		return nil
+	}
+	switch refused.Method() {
+	case protocol.MethodSubscribe, protocol.MethodUnsubscribe, protocol.MethodListen:
+	default:
 		return nil
 	}
 	return &Result{Message: refused.Reply.Message, Era: refused.Reply.Era}

@@ -281,9 +281,10 @@ func (s *server) clear(b *board) {
 	}
 }
 
-// updated passes on that a resource has changed to those who have subscribed to
-// it on the board. It is called by the reader of a connection, so that each of
-// them hears of the changes in their order.
+// updated passes on that a resource has changed, and who has subscribed to it on
+// the board; also if nobody has, since the resource may be kept somewhere. It is
+// called by the reader of a connection, so that each of them hears of the changes
+// in their order.
 func (s *server) updated(b *board, uri string, raw []byte) {
 	tell := s.fleet.opt.Updated
 	if tell == nil {
@@ -292,9 +293,7 @@ func (s *server) updated(b *board, uri string, raw []byte) {
 	s.mu.Lock()
 	callers := b.audience(uri)
 	s.mu.Unlock()
-	if len(callers) > 0 {
-		tell(s.key, callers, raw)
-	}
+	tell(s.key, callers, raw)
 }
 
 // missed tells all who have subscribed to something on the board that it may have

@@ -387,6 +387,25 @@ func TestTellBeforeTheFirstCall(t *testing.T) {
 	})
 }
 
+// A server that a caller's connection is made to may first make up its mind, but
+// not for most of the time that the first call has.
+func TestSettleLeavesTime(t *testing.T) {
+	for limit, want := range map[time.Duration]time.Duration{2 * time.Second: time.Second / 2, time.Minute: 700 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClub()
+			c.slow = 700 * time.Millisecond
+			s := member(hub.ConnectionPerCaller)
+			s.Timeout = limit
+			f := c.fleet(t, s)
+			began := time.Now()
+			visit(t, f, asker("a"))
+			if took := time.Since(began); took != want {
+				t.Errorf("within %v the connection took %v, want %v", limit, took, want)
+			}
+		})
+	}
+}
+
 // Of several log levels in a row the server is told the last one last.
 func TestLevelsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

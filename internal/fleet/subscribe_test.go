@@ -54,7 +54,7 @@ func TestSubscribe(t *testing.T) {
 		c.updates(0, "x://1")
 		c.updates(0, "x://2")
 		c.updates(0, "x://3")
-		c.expect(t, "a,b x://1", "d x://2")
+		c.expect(t, "a,b x://1", "d x://2", " x://3")
 		unsubscribe(t, f, "x://1", a, a, d)
 		c.subscriptions(t)
 		c.updates(0, "x://1")
@@ -64,7 +64,7 @@ func TestSubscribe(t *testing.T) {
 		c.subscriptions(t, "0 resources/unsubscribe x://1", "0 resources/unsubscribe x://2")
 		c.updates(0, "x://1")
 		c.updates(0, "x://2")
-		c.expect(t)
+		c.expect(t, " x://1", " x://2")
 		stands(t, f, 0, 0, 0)
 		if _, topics := f.Left("s"); topics != 0 {
 			t.Errorf("%d resources are remembered", topics)
@@ -75,7 +75,7 @@ func TestSubscribe(t *testing.T) {
 }
 
 // A change of what nobody has subscribed to is told to those who have subscribed
-// to what it is a part of.
+// to what it is a part of; it is also passed on if that is nobody.
 func TestUpdatedPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClub()
@@ -86,7 +86,7 @@ func TestUpdatedPart(t *testing.T) {
 		for _, uri := range []string{"x://dir/file", "x://dir/other", "x://dir?q", "x://dir/file#top", "x://directory", "x://di", ""} {
 			c.updates(0, uri)
 		}
-		c.expect(t, "c x://dir/file", "a,b x://dir/other", "a x://dir?q", "a,b,c x://dir/file#top")
+		c.expect(t, "c x://dir/file", "a,b x://dir/other", "a x://dir?q", "a,b,c x://dir/file#top", " x://directory", " x://di", " ")
 	})
 }
 

@@ -195,14 +195,15 @@ func (q *question) withdraw(e *hub.Error) {
 	if !q.end() {
 		return
 	}
-	b := append([]byte(`{"jsonrpc":"2.0","method":"`+protocol.NotificationCancelled+`","params":{"requestId":`), wire.AppendString(nil, q.id)...)
-	b = append(b, `,"reason":`...)
-	b = wire.AppendString(b, e.Text(message.English).What)
+	var notice []byte // the server's
+	if c, ok := errors.AsType[*hub.Cancellation](e); ok {
+		notice = c.Raw
+	}
 	out := q.out
 	if o, ok := out.(interface{ Stream() error }); ok && o.Stream() != nil {
 		out = q.beside // it has outlived its request
 	}
-	out.Notify(append(b, `}}`...))
+	out.Notify(protocol.Cancelled(notice, wire.AppendString(nil, q.id), e.Text(message.English).What))
 	q.Answer(nil, e)
 }
 

@@ -134,12 +134,12 @@ func TestAskedAndCancelled(t *testing.T) {
 				if end {
 					h.End(s)
 				} else {
-					h.Notification(s.Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`))
+					h.Notification(s.Caller(), msg(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x","reason":"enough"}}`))
 				}
 				if a := <-answer; !strings.Contains(a, `"code":"cancelled"`) {
 					t.Errorf("answered %s", a)
 				}
-				if !end && (len(e.heard) != 2 || !strings.HasPrefix(e.heard[1], `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"tc-1"`)) {
+				if !end && (len(e.heard) != 2 || e.heard[1] != `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"tc-1","reason":"enough"}}`) {
 					t.Errorf("heard %q", e.heard)
 				}
 				h.Reply(s.Caller(), msg(t, `{"jsonrpc":"2.0","id":"tc-1","result":{}}`)) // too late

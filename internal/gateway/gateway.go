@@ -257,7 +257,7 @@ func (g *Gateway) Notification(c *Caller, m *wire.Message) {
 	switch name := m.MethodName(); name {
 	case protocol.NotificationCancelled:
 		if id := m.Member("requestId"); id.Exists() {
-			g.opt.Call.Calls().Cancel(call.Key{Session: s.id, ID: RequestKey(id.Of(m.Raw))})
+			g.opt.Call.Calls().Cancel(call.Key{Session: s.id, ID: RequestKey(id.Of(m.Raw))}, &hub.Cancellation{Raw: bytes.Clone(m.Raw)})
 		}
 	case protocol.NotificationProgress:
 		g.progressed(s, m)

@@ -60,7 +60,7 @@ func (p *Post) Left() bool {
 // Cancel ends the call of a session whose request has the raw id, if there is
 // one.
 func (g *Gateway) Cancel(s *Session, id []byte) {
-	g.opt.Call.Calls().Cancel(call.Key{Session: s.id, ID: RequestKey(id)})
+	g.opt.Call.Calls().Cancel(call.Key{Session: s.id, ID: RequestKey(id)}, nil)
 }
 
 // End says that the request has been answered, and whether its client was there

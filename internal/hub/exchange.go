@@ -40,6 +40,15 @@ type Question struct {
 	Progress func(raw []byte)
 }
 
+// Cancellation is the cause of an [Error] with the code message.Cancelled, where
+// the request has ended by a notifications/cancelled of the party that made it.
+// What that says besides the id, such as the reason, is for the other party.
+type Cancellation struct {
+	Raw []byte // the whole notification; not to be changed
+}
+
+func (*Cancellation) Error() string { return "by a notification" }
+
 // Caller is in whose conversation a call is made, as far as it matters to the
 // servers: it may have connections of its own to them.
 type Caller struct {

@@ -184,3 +184,16 @@ func Untagged(m *wire.Message) []byte {
 	}
 	return m.Raw
 }
+
+// Cancelled returns the notification that ends a request, by the raw id that the
+// receiver knows: the one that the other party has sent, all else in it as it is,
+// or one with the reason if there is none.
+func Cancelled(notice, id []byte, reason string) []byte {
+	if m, err := wire.Scan(notice, wire.Limits{}); err == nil && m.Member("requestId").Exists() {
+		return wire.Splice(notice, wire.Replace(m.Member("requestId"), id))
+	}
+	b := append([]byte(`{"jsonrpc":"2.0","method":"`+NotificationCancelled+`","params":{"requestId":`), id...)
+	b = append(b, `,"reason":`...)
+	b = wire.AppendString(b, reason)
+	return append(b, "}}"...)
+}

@@ -145,6 +145,21 @@ func FuzzResultEdits(f *testing.F) {
 	})
 }
 
+// What a party says about the end of its request is the other's, but for the id.
+func TestCancelled(t *testing.T) {
+	const head = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{`
+	for notice, want := range map[string]string{
+		``:                                     head + `"requestId":7,"reason":"r"}}`,
+		head + `"reason":"x"}}`:                head + `"requestId":7,"reason":"r"}}`,
+		head + `"requestId":"a"}}`:             head + `"requestId":7}}`,
+		head + `"v":1.0, "requestId" : "a" }}`: head + `"v":1.0, "requestId" : 7 }}`,
+	} {
+		if got := string(protocol.Cancelled([]byte(notice), []byte("7"), "r")); got != want {
+			t.Errorf("%s: got %s, want %s", notice, got, want)
+		}
+	}
+}
+
 // What a server gives as the kind of its result may be any value.
 func TestKindOf(t *testing.T) {
 	for result, want := range map[string]protocol.ResultKind{

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"sync"
@@ -210,7 +211,7 @@ func (c *Conn) withdraw(m *wire.Message) {
 	c.mu.Unlock()
 	if q != nil {
 		q.withdrawn.Store(true)
-		q.end(hub.E(message.Cancelled, nil))
+		q.end(hub.E(message.Cancelled, &hub.Cancellation{Raw: bytes.Clone(m.Raw)}))
 	}
 }
 
@@ -284,8 +285,11 @@ func (c *Conn) unasked(m *wire.Message) {
 	method := m.MethodName()
 	switch {
 	case m.Kind == wire.Request:
-		if c.outside == nil || !c.outside.put(*m, nil) {
+		switch {
+		case c.outside == nil:
 			c.refuse(m, hub.E(message.NotAskable, nil))
+		case !c.outside.put(*m, nil):
+			c.refuse(m, hub.E(message.QuestionTooMany, nil, "limit", strconv.Itoa(maxQuestions)))
 		}
 	case method == protocol.NotificationToolsList:
 		c.changed(hub.ListTools)

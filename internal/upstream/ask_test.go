@@ -108,7 +108,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 		call, _ := p.next()
 		p.send("%s", question(`5`))
 		p.send("%s", question(`6`))
-		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`)
+		p.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5,"reason":"done","x":1.0}}`)
 		n, _ := p.next()
 		answers <- n
 		p.send(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.ID)
@@ -119,6 +119,9 @@ func TestWithdrawnQuestion(t *testing.T) {
 	<-gone.ctx.Done()
 	if !hub.IsCode(context.Cause(gone.ctx), message.Cancelled) || stays.ctx.Err() != nil {
 		t.Errorf("they ended with %v and %v", context.Cause(gone.ctx), stays.ctx.Err())
+	}
+	if c, ok := errors.AsType[*hub.Cancellation](context.Cause(gone.ctx)); !ok || !strings.Contains(string(c.Raw), `"reason":"done","x":1.0`) {
+		t.Errorf("it ended with %v, and not with what the server said", context.Cause(gone.ctx))
 	}
 	gone.Answer(nil, hub.E(message.Cancelled, nil))
 	stays.say("{}")
@@ -294,6 +297,33 @@ func TestTooManyQuestions(t *testing.T) {
 	if err := end(); err != nil || len(who.asked) > 0 {
 		t.Errorf("%v, and %d more questions", err, len(who.asked))
 	}
+}
+
+// Nor do more questions than that wait for a caller who is slow to take them.
+func TestTooManyQuestionsOutside(t *testing.T) {
+	const many = 40
+	refused := make(chan note, many)
+	who := &asker{asked: make(chan asked)}
+	scriptedWith(t, func(o *upstream.Options) { o.Caller = who }, `{"tools":{}}`, func(p *peer) {
+		for i := range many {
+			p.send("%s", question(fmt.Sprint(i)))
+		}
+		for n, ok := p.next(); ok; n, ok = p.next() {
+			if n.Error.Code != -32002 {
+				refused <- n
+			}
+		}
+	})
+	for range many - 17 { // one is being asked
+		if n := <-refused; n.Error.Code != -32000 || !strings.HasPrefix(n.Error.Message, "Too many questions") {
+			t.Errorf("refused with %+v", n)
+		}
+	}
+	for range 16 {
+		q := <-who.asked
+		q.Answer(nil, hub.E(message.Cancelled, nil))
+	}
+	(<-who.asked).Answer(nil, hub.E(message.Cancelled, nil))
 }
 
 // What a server asks or logs outside of calls, or while nobody knows for which

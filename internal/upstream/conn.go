@@ -364,11 +364,12 @@ const (
 // courtesy bounds messages that the server may ignore as well.
 const courtesy = 2 * time.Second
 
-// cancelled is the notification that ends a request on the server's side.
-func cancelled(id uint64, reason string) []byte {
-	b := append([]byte(nil), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...)
-	b = strconv.AppendUint(b, id, 10)
-	b = append(b, `,"reason":`...)
-	b = wire.AppendString(b, reason)
-	return append(b, "}}"...)
+// cancelled is the notification that ends a request on the server's side, as the
+// end of its context says; the caller's own, if there was one.
+func cancelled(ctx context.Context, id uint64) []byte {
+	var notice []byte
+	if c, ok := errors.AsType[*hub.Cancellation](context.Cause(ctx)); ok {
+		notice = c.Raw
+	}
+	return protocol.Cancelled(notice, strconv.AppendUint(nil, id, 10), cancelReason(ctx))
 }

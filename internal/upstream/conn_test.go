@@ -110,6 +110,7 @@ func TestCancel(t *testing.T) {
 		{"by the caller", hub.E(message.Cancelled, nil), message.Cancelled, "cancelled by the caller"},
 		{"by the time limit", hub.E(message.Timeout, nil, "limit", "1s"), message.Timeout, "timeout"},
 		{"for no reason", nil, message.Cancelled, "cancelled by the caller"},
+		{"as the caller says", hub.E(message.Cancelled, &hub.Cancellation{Raw: []byte(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"reason":"too late","requestId":"x"}}`)}), message.Cancelled, "too late"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			calls, cancels, rest := make(chan note, 1), make(chan note, 1), make(chan string, 16)

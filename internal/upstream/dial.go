@@ -212,6 +212,9 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%s: error %s: %s", e.method, message.Quote(string(e.code())), message.Quote(e.secrets.Redact(text)))
 }
 
+// Method is that of the request that was refused.
+func (e *RefusedError) Method() string { return e.method }
+
 // code is the error's code, as it came.
 func (e *RefusedError) code() []byte {
 	m := &e.Reply.Message

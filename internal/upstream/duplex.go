@@ -359,8 +359,8 @@ func (d *duplex) cancel(ctx context.Context, out *outbound) {
 	if out.method == protocol.MethodInitialize {
 		return
 	}
-	reason := cancelReason(ctx)
-	d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+	raw := cancelled(ctx, out.id)
+	d.conn.aside(func() { d.conn.send(d.conn.ctx, protocol.NotificationCancelled, raw) })
 }
 
 func (d *duplex) notify(ctx context.Context, _ string, raw []byte) error {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -127,8 +128,36 @@ func (l *httpLink) resume(ctx context.Context, post *transport.Outbound, got tra
 	return errNoReply
 }
 
-// sort takes one message of the answer to the request id.
+// isBatch reports whether several messages came in the place of one (2025-03-26,
+// "Batching": receiving is a must).
+func isBatch(raw []byte) bool {
+	raw = bytes.TrimLeft(raw, " \t\r\n")
+	return len(raw) > 0 && raw[0] == '['
+}
+
+// sort takes what came of the answer to the request id, and reports whether there
+// is to be more.
 func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
+	if !isBatch(raw) {
+		return l.one(raw, id, reply, on)
+	}
+	parts, _, err := wire.Batch(raw, wire.Limits{})
+	if err != nil {
+		return false, fmt.Errorf("read the answer: %w", err)
+	}
+	more = true
+	for _, part := range parts {
+		next, err := l.one(part, id, reply, on)
+		if err != nil {
+			return false, err
+		}
+		more = more && next
+	}
+	return more, nil
+}
+
+// one takes one message of the answer to the request id.
+func (l *httpLink) one(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err != nil {
 		return false, fmt.Errorf("read the answer: %w", err)
@@ -184,8 +213,8 @@ func (l *httpLink) cancel(ctx context.Context, out *outbound) {
 	if l.conn.Era() == protocol.Modern || out.method == protocol.MethodInitialize {
 		return
 	}
-	reason := cancelReason(ctx)
-	l.conn.aside(func() { l.conn.send(l.conn.ctx, protocol.NotificationCancelled, cancelled(out.id, reason)) })
+	raw := cancelled(ctx, out.id)
+	l.conn.aside(func() { l.conn.send(l.conn.ctx, protocol.NotificationCancelled, raw) })
 }
 
 func (l *httpLink) notify(ctx context.Context, method string, raw []byte) error {

@@ -85,10 +85,27 @@ func (l *httpLink) open(ctx context.Context, last string) (transport.Stream, err
 	return l.http.Listen(ctx, out.Session, out.Revision, last, l.news)
 }
 
-// news takes a message of the stream that belongs to no request. A question on
-// it is for the caller of the one call under way, if it is certain that it is
-// only one (design D3).
+// news takes what came on the stream that belongs to no request, and reports
+// whether the stream is of use.
 func (l *httpLink) news(raw []byte) bool {
+	if !isBatch(raw) {
+		return l.item(raw)
+	}
+	parts, _, err := wire.Batch(raw, wire.Limits{})
+	if err != nil {
+		l.stray.Add(1)
+		return false
+	}
+	more := true
+	for _, part := range parts {
+		more = l.item(part) && more
+	}
+	return more
+}
+
+// item takes one message of that stream. A question is for the caller of the one
+// call under way, if it is certain that it is only one (design D3).
+func (l *httpLink) item(raw []byte) bool {
 	m, err := wire.Scan(raw, wire.Limits{})
 	if err == nil {
 		l.conn.hear()

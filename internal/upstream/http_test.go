@@ -175,3 +175,32 @@ func TestLostSession(t *testing.T) {
 		t.Errorf("the call before: %v", got.err)
 	}
 }
+
+// Until 2025-03-26 a server could send several messages as one; what is in it
+// counts as if it had come one by one, on the stream of a call and on that of none.
+func TestBatchOverHTTP(t *testing.T) {
+	news := make(chan string, 2)
+	c := endpointWith(t, `{"tools":{},"logging":{},"resources":{"subscribe":true}}`, func(w http.ResponseWriter, n note) {
+		events(w, "data: [{\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":\"1\"}},"+
+			"{\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"done\"}]}}]\n\n", n.ID)
+	}, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			return
+		}
+		events(w, "data: [{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":\"a:/1\"}},"+
+			"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/resources/updated\",\"params\":{\"uri\":\"a:/2\"}}]\n\n")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}, func(o *upstream.Options) { o.Updated = func(uri string, _ []byte) { news <- uri } })
+	who := &caller{}
+	r, err := c.Do(t.Context(), request(t, "x", "{}", ""), who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := who.notes("notifications/message"); text(r) != "done" || len(got) != 1 {
+		t.Errorf("got %s after %d lines", text(r), len(got))
+	}
+	if one, two := <-news, <-news; one != "a:/1" || two != "a:/2" {
+		t.Errorf("told of %s and %s", one, two)
+	}
+}

@@ -34,7 +34,7 @@ func (h *half) tell() {
 
 // read returns n < 0 if there is nothing to read yet; then the channel is closed
 // when that may have changed.
-func (h *half) read(p []byte) (n int, err error, more <-chan struct{}) {
+func (h *half) read(p []byte) (n int, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -44,24 +44,24 @@ func (h *half) read(p []byte) (n int, err error, more <-chan struct{}) {
 		h.tell()
 		return n, nil, nil
 	case h.over:
-		return 0, io.EOF, nil
+		return 0, nil, io.EOF
 	}
-	return -1, nil, h.news
+	return -1, h.news, nil
 }
 
 // write returns how much of p found room; what read says of the channel holds if
 // that is not all.
-func (h *half) write(p []byte) (n int, err error, more <-chan struct{}) {
+func (h *half) write(p []byte) (n int, more <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over {
-		return 0, io.ErrClosedPipe, nil
+		return 0, nil, io.ErrClosedPipe
 	}
 	if n = min(len(p), held-len(h.waiting)); n > 0 {
 		h.waiting = append(h.waiting, p[:n]...)
 		h.tell()
 	}
-	return n, nil, h.news
+	return n, h.news, nil
 }
 
 func (h *half) end() {
@@ -113,7 +113,7 @@ func (e *end) Read(p []byte) (int, error) {
 		if err := e.usable(&e.reads); err != nil {
 			return 0, err
 		}
-		n, err, more := e.in.read(p)
+		n, more, err := e.in.read(p)
 		if n >= 0 {
 			return n, err
 		}
@@ -127,7 +127,7 @@ func (e *end) Write(p []byte) (written int, err error) {
 		if err := e.usable(&e.writes); err != nil {
 			return written, err
 		}
-		n, err, more := e.out.write(p[written:])
+		n, more, err := e.out.write(p[written:])
 		if written += n; err != nil || written == len(p) {
 			return written, err
 		}

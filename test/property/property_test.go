@@ -31,11 +31,8 @@ var chosen = programs{
 
 // usual is how many programs are carried out.
 func usual() int {
-	switch {
-	case testing.Short():
+	if testing.Short() {
 		return 200
-	case raced:
-		return 1_000
 	}
 	return 10_000
 }

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 
@@ -153,7 +155,7 @@ func (s *stream) take(ctx context.Context, raw []byte) {
 func (s *stream) told(m *wire.Message) {
 	if m.Kind == wire.Notification && m.MethodName() == protocol.NotificationCancelled {
 		if id := m.Member("requestId"); id.Exists() {
-			s.cancelTask(gateway.RequestKey(id.Of(m.Raw)))
+			s.cancelTask(gateway.RequestKey(id.Of(m.Raw)), m.Raw)
 		}
 	} else if session := s.current(); session != nil {
 		s.door.told(session.Caller(), m)
@@ -462,12 +464,13 @@ func (s *stream) finish(t *task) {
 	s.work.Done()
 }
 
-// cancelTask ends the request with the key, if it is under way.
-func (s *stream) cancelTask(key string) {
+// cancelTask ends the request with the key, if it is under way, as the
+// notification says. The bytes are not kept.
+func (s *stream) cancelTask(key string, notice []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.running[key]; t != nil {
-		t.cancel(errCancelled)
+		t.cancel(fmt.Errorf("%w: %w", errCancelled, &hub.Cancellation{Raw: bytes.Clone(notice)}))
 	}
 }
 
