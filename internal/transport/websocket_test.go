@@ -274,12 +274,18 @@ func TestWebSocketPing(t *testing.T) {
 // leaving breaks a message or the stream.
 func TestWebSocketSlowReader(t *testing.T) {
 	const size = 16 << 20
-	read := make(chan struct{})
+	begun, read := make(chan struct{}, 2), make(chan struct{})
 	got := make(chan int, 2)
 	url := serveWS(t, nil, func(ctx context.Context, c *websocket.Conn) {
-		<-read
 		for range 2 {
-			_, msg, err := c.Read(ctx)
+			_, r, err := c.Reader(ctx)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			begun <- struct{}{}
+			<-read
+			msg, err := io.ReadAll(r)
 			if err != nil {
 				t.Error(err)
 			}
@@ -289,15 +295,15 @@ func TestWebSocketSlowReader(t *testing.T) {
 	})
 	w := dialWS(t, HTTPOptions{URL: url}, patient)
 	end := until(w)
-	leaving := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(t.Context(), 20*time.Millisecond)
-	}
-	ctx, cancel := leaving()
-	defer cancel()
-	if err := w.Write(ctx, make([]byte, size)); err == nil || errors.Is(err, ErrNotSent) {
+	ctx, leave := context.WithCancel(t.Context())
+	sent := make(chan error, 1)
+	go func() { sent <- w.Write(ctx, make([]byte, size)) }()
+	<-begun
+	leave()
+	if err := <-sent; err == nil || errors.Is(err, ErrNotSent) {
 		t.Errorf("a message that was begun: %v", err)
 	}
-	ctx, cancel = leaving()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := w.Write(ctx, []byte("{}")); !errors.Is(err, ErrNotSent) {
 		t.Errorf("a message that had to wait: %v", err)

@@ -299,31 +299,44 @@ func TestTooManyQuestions(t *testing.T) {
 	}
 }
 
+// slow is a caller who takes a question only when the test wants it.
+type slow struct {
+	caller
+	asked, take chan struct{}
+}
+
+func (s *slow) Ask(_ context.Context, q hub.Question) {
+	s.asked <- struct{}{}
+	<-s.take
+	q.Answer(nil, hub.E(message.NotAskable, nil))
+}
+
 // Nor do more questions than that wait for a caller who is slow to take them.
 func TestTooManyQuestionsOutside(t *testing.T) {
 	const many = 40
-	refused := make(chan note, many)
-	who := &asker{asked: make(chan asked)}
+	who := &slow{asked: make(chan struct{}, many), take: make(chan struct{})}
+	answers := make(chan note, many)
 	scriptedWith(t, func(o *upstream.Options) { o.Caller = who }, `{"tools":{}}`, func(p *peer) {
+		p.send("%s", question("0"))
+		<-who.asked
 		for i := range many {
-			p.send("%s", question(fmt.Sprint(i)))
+			p.send("%s", question(fmt.Sprint(i+1)))
 		}
 		for n, ok := p.next(); ok; n, ok = p.next() {
-			if n.Error.Code != -32002 {
-				refused <- n
-			}
+			answers <- n
 		}
 	})
-	for range many - 17 { // one is being asked
-		if n := <-refused; n.Error.Code != -32000 || !strings.HasPrefix(n.Error.Message, "Too many questions") {
-			t.Errorf("refused with %+v", n)
+	for range many - 16 {
+		if n := <-answers; n.Error.Code != -32000 || !strings.HasPrefix(n.Error.Message, "Too many questions") {
+			t.Errorf("answered %+v", n)
 		}
 	}
-	for range 16 {
-		q := <-who.asked
-		q.Answer(nil, hub.E(message.Cancelled, nil))
+	close(who.take)
+	for range 17 {
+		if n := <-answers; n.Error.Code == 0 {
+			t.Errorf("answered %+v", n)
+		}
 	}
-	(<-who.asked).Answer(nil, hub.E(message.Cancelled, nil))
 }
 
 // What a server asks or logs outside of calls, or while nobody knows for which
