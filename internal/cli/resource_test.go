@@ -23,7 +23,7 @@ func TestResourcesAndPrompts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, os.Getenv("TOOLCRIB_CONFIG"), `{"mcpServers":{"lab":{"command":`+string(command)+`,"env":{"`+labEnv+`":"1"}}},"groups":{"g":{"servers":["lab"]}}}`)
+	write(t, os.Getenv("TOOLCRIB_CONFIG"), `{"mcpServers":{"lab":{"command":`+string(command)+`,"env":{"`+labEnv+`":"1"}},"twin":{"command":`+string(command)+`,"env":{"`+labEnv+`":"1"}}},"groups":{"g":{"servers":["lab"]}}}`)
 	data := filepath.Join(dir, "a.png")
 	for _, test := range []struct {
 		args string
@@ -39,18 +39,19 @@ func TestResourcesAndPrompts(t *testing.T) {
 		{"prompt get lab__gret whom=7", exitFailure, "Did you mean lab__greet?"},
 		{"--lang zh prompt get lab__gret whom=7", exitFailure, "是否指 lab__greet？"},
 		{"resource read toolcrib://lap/lab://readme", exitFailure, "There is no resource toolcrib://lap/lab://readme"},
-		{"resource list", exitOK, "lab://readme  lab"},
+		{"resource list", exitOK, "toolcrib://twin/lab://readme  twin"},
 		{"prompt list --group g", exitOK, "whom [how]"},
 		{"group list", exitOK, "g      0      1          1"},
 		{"group show g --json", exitOK, `"resources": 1`},
 		{"server list", exitOK, "RESOURCES"},
 		{"server show lab", exitOK, "Resources"},
+		{"server show twin", exitOK, "1, listed as toolcrib://twin/URI"},
 	} {
 		if err := os.Remove(datadir.Layout(dir).Index()); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(test.args, "server ") { // shows what is known
-			if code, _, errs := run(t, message.English, "server", "refresh", "lab"); code != exitOK {
+			if code, _, errs := run(t, message.English, "server", "refresh", "lab", "twin"); code != exitOK {
 				t.Error(errs)
 			}
 		}

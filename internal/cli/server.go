@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,6 +151,7 @@ func (s *session) server(v api.Server) {
 		say("To be accepted", "待接受"), oneLine(strings.Join(v.Changed, " ")),
 		say("Resources", "资源"), number(v.Resources),
 		say("Templates", "资源模板"), number(v.Templates),
+		say("Clashing URIs", "冲突的 URI"), p.clashing(v),
 		say("Prompts", "提示"), number(v.Prompts),
 		say("Subscriptions", "订阅"), number(v.Subscriptions),
 		say("Priority", "优先级"), strconv.Itoa(v.Priority),
@@ -175,6 +177,14 @@ func number(n int) string {
 		return ""
 	}
 	return strconv.Itoa(n)
+}
+
+// clashing says how a server's resources are listed whose URIs are another's.
+func (p *printer) clashing(v api.Server) string {
+	if len(v.Clashing) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(p.say("%d, listed as toolcrib://%s/URI", "%d 个，列为 toolcrib://%s/URI"), len(v.Clashing), url.PathEscape(v.Key))
 }
 
 // processes are the process ids of a server's instances.

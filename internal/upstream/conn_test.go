@@ -314,6 +314,41 @@ func TestLevel(t *testing.T) {
 	})
 }
 
+// What nobody here knows reaches the caller of the one call under way, and nobody
+// if there are two, since then it is not certain whose it is.
+func TestUnknownNotification(t *testing.T) {
+	const tell, answer = `{"jsonrpc":"2.0","method":"notifications/vendor"}`, `{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`
+	c := scripted(t, func(p *peer) {
+		n, _ := p.next()
+		p.send(tell)
+		p.send(answer, n.ID)
+		first, _ := p.next()
+		second, _ := p.next()
+		p.send(tell)
+		p.send(answer, first.ID)
+		p.send(answer, second.ID)
+	})
+	var alone, together caller
+	ends := make(chan error)
+	call := func(who *caller) {
+		_, err := c.Do(t.Context(), request(t, "x", "{}", ""), who)
+		ends <- err
+	}
+	for _, all := range [][]*caller{{&alone}, {&together, &together}} {
+		for _, who := range all {
+			go call(who)
+		}
+		for range all {
+			if err := <-ends; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if a, b := alone.notes("notifications/vendor"), together.notes("notifications/vendor"); len(a) != 1 || len(b) != 0 {
+		t.Errorf("told %d and %d times, want once and never", len(a), len(b))
+	}
+}
+
 // What goes wrong on a connection without being anybody's is counted.
 func TestHealth(t *testing.T) {
 	s := stdio(t, "-fault", "banner,wrongid", "-on", "tools/call:note")

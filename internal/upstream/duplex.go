@@ -121,10 +121,6 @@ func (d *duplex) told(m *wire.Message) {
 		if box := d.find(m.Member(protocol.MetaProgressToken).Of(m.Raw)); box != nil {
 			box.put(*m, nil)
 		}
-	case protocol.NotificationMessage:
-		if box := d.only(); box == nil || !box.put(*m, nil) {
-			d.conn.unasked(m)
-		}
 	case protocol.NotificationCancelled:
 		// The question that it names may wait in any inbox still, and is to be
 		// asked before it is withdrawn.
@@ -141,7 +137,10 @@ func (d *duplex) told(m *wire.Message) {
 			box.put(*m, nil)
 		}
 	default:
-		d.conn.unasked(m)
+		// A log line, or what nobody here knows.
+		if box := d.only(); isNews(m.MethodName()) || box == nil || !box.put(*m, nil) {
+			d.conn.unasked(m)
+		}
 	}
 }
 

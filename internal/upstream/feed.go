@@ -260,7 +260,10 @@ func (f *feed) open(want *filter) (*listening, error) {
 			return l, nil
 		default:
 		}
-		if err == nil {
+		switch {
+		case c.ctx.Err() != nil:
+			err = context.Cause(c.ctx)
+		case err == nil:
 			err = errors.New("the server has ended it before it was acknowledged")
 		}
 		return nil, err
@@ -271,9 +274,6 @@ func (f *feed) open(want *filter) (*listening, error) {
 		}
 		cancel()
 		return nil, hub.E(message.ServerSilent, nil, "method", protocol.MethodListen, "limit", listenLimit.String(), "stderr", "")
-	case <-ctx.Done():
-		cancel()
-		return nil, context.Cause(ctx)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/wire"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // elements returns those of an array, as they are written.
@@ -108,6 +109,29 @@ func TestNotificationsAreKept(t *testing.T) {
 			c.tool("tell", "complete")
 			c.hears(t, "notifications/elicitation/complete", `{ "x":[ ],"elicitationId":"odd \/ id","big":9007199254740993}`)
 		}
+	})
+}
+
+// What a caller says about the end of its request reaches the server byte for
+// byte, but for the id.
+func TestCancellationsAreKept(t *testing.T) {
+	onWide(t, func(t *testing.T, of era, _ *conversation, through func(e era) *conversation) {
+		if of == modern {
+			return // over HTTP the end of the stream says it there
+		}
+		c := through(legacy)
+		c.peer.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"gone","method":"tools/call","params":{"_meta":{"progressToken":"p"},"name":%q,"arguments":{"n":1,"ms":60000}}}`, c.name+"progress"))
+		for c.peer.Next().Method != "notifications/progress" { // it has begun
+		}
+		c.peer.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{ "x":[0.0 ],"reason":"\u0061 ","requestId" : "go\u006ee","_meta":{"a.b/c":9007199254740993} }}`)
+		for string(c.peer.Next().ID) != `"gone"` {
+		}
+		want := members(t, `{"x":[0.0 ],"reason":"\u0061 ","_meta":{"a.b/c":9007199254740993}}`)
+		rig.Await(t, "the server was told as the caller said it", func() bool {
+			m := c.tool("heard", "notifications/cancelled")
+			params := find(t, members(t, find(t, members(t, string(m.Result)), "structuredContent")), "params")
+			return params != "null" && slices.Equal(except(members(t, params), "requestId"), want)
+		})
 	})
 }
 
