@@ -18,10 +18,10 @@ import (
 // until a person or a model has answered it.
 const maxQuestions = 32
 
-// unopened is how long a question that belongs to no request waits for a client
-// that has never opened a stream for such. Some never do, and the server would
-// wait as long as for a person.
-const unopened = 30 * time.Second
+// unopened is how long after its session's begin a client may open the first
+// stream for questions that belong to no request. Some clients never do, and the
+// server, and a call that is to come after it, would wait as long as for a person.
+const unopened = 5 * time.Second
 
 // questions are those that wait for the answer of one caller. The zero value is
 // ready for use.
@@ -141,10 +141,11 @@ func (q *question) arm(ctx context.Context, limit time.Duration) {
 		return // answered already
 	}
 	expire := func() { q.withdraw(hub.E(message.QuestionExpired, nil, "limit", limit.String())) }
-	if a, ok := q.out.(aside); ok && limit > unopened && !a.session.opened() {
-		q.expiry = time.AfterFunc(unopened, func() {
+	if a, ok := q.out.(aside); ok && !a.session.opened() {
+		wait := min(limit, max(0, time.Until(a.session.began.Add(unopened))))
+		q.expiry = time.AfterFunc(wait, func() {
 			if a.session.opened() {
-				q.extend(limit-unopened, expire)
+				q.extend(limit-wait, expire)
 			} else {
 				q.withdraw(hub.E(message.NotAskable, nil))
 			}

@@ -161,7 +161,7 @@ func TestAskUnopened(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := newGateway()
-			s := &Session{id: "s", capabilities: []byte(`{"roots":{}}`)}
+			s := &Session{id: "s", capabilities: []byte(`{"roots":{}}`), began: time.Now()}
 			a, out := &answers{}, &sheet{}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -180,6 +180,15 @@ func TestAskUnopened(t *testing.T) {
 			}
 			if took != limit || !hub.IsCode(a.err, want) {
 				t.Errorf("opened after %s: %v after %s", opens, a.err, took)
+			}
+			if want != message.NotAskable {
+				return
+			}
+			s.read, began = false, time.Now() // the next one does not wait at all
+			asked.Answer = func(_ []byte, err error) { answered <- time.Since(began) }
+			g.ask(ctx, s, aside{s}, asked)
+			if took := <-answered; took != 0 {
+				t.Errorf("a later one waits for %s", took)
 			}
 		})
 	}

@@ -23,6 +23,7 @@ type Session struct {
 	revision  protocol.Revision
 	principal hub.Principal
 
+	began        time.Time
 	capabilities []byte      // JSON object, as the caller declared them; nil for none
 	viewer       hub.Viewer  // through which the caller looks
 	told         hub.ListSet // of whose changes it was promised to be told
@@ -115,7 +116,7 @@ func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*S
 	if !ok {
 		return nil, Answer{}, invalid(`"protocolVersion" has to be a string`)
 	}
-	s := &Session{id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: p}
+	s := &Session{id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: p, began: time.Now()}
 	s.viewer.Group = group
 	if err := s.introduce(m); err != nil {
 		return nil, Answer{}, err
