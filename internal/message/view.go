@@ -76,7 +76,7 @@ var viewTexts = texts{
 		Text{"没有获取链接 {uri} 的内容：{detail}。", ""},
 	},
 	ResultKept: {
-		Text{"The result has {size} bytes, which is more than this server's results may have at once.", "Read its {pages} pages with resources/read, from {first} to {last}. They are kept for 10 minutes."},
+		Text{"The result has {size} bytes, which is more than this server's results may have at once.", "Read it with resources/read, page by page ({pages}), from {first} to {last}. It is kept for 10 minutes."},
 		Text{"结果有 {size} 字节，超过该服务器单次结果的上限。", "请用 resources/read 读取其 {pages} 页，从 {first} 到 {last}。保留 10 分钟。"},
 	},
 	ResultGone: {

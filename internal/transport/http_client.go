@@ -175,6 +175,11 @@ func (h *HTTP) Check(ctx context.Context, path string) error {
 		return causeOf(ctx, err)
 	}
 	drain(res.Body)
+	if err := ctx.Err(); err != nil {
+		// Over TLS the server may still answer to the end of its connection, which
+		// is taken for the answer to the request now and then.
+		return causeOf(ctx, err)
+	}
 	return nil
 }
 
