@@ -1,7 +1,6 @@
 package call
 
 import (
-	"bytes"
 	"context"
 	"iter"
 	"sync"
@@ -54,9 +53,6 @@ func (m *mentions) of(uri string) (server string, ok bool) {
 // notice remembers the URIs in an answer, so that they can be read.
 func (p *Pipeline) notice(_ context.Context, r *run) error {
 	m := &r.reply.Message
-	if !bytes.Contains(m.Raw, []byte(`"uri"`)) {
-		return nil // which is so for almost all
-	}
 	n := 0
 	for at := range references(r.verb.method, m) {
 		if uri, ok := wire.String(m.Raw, at); ok {
