@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"strconv"
 	"sync"
@@ -47,6 +48,7 @@ type question struct {
 	ctx       context.Context
 	end       context.CancelCauseFunc
 	untie     func() // from the end of the request
+	drop      func() // ends it with the request
 	loose     func() // and from the connection's as well
 	answered  atomic.Bool
 	withdrawn atomic.Bool // by the server, which wants no answer then
@@ -120,6 +122,10 @@ func (k *desk) add(ctx context.Context, m *wire.Message) *question {
 	request := context.AfterFunc(ctx, func() { q.end(context.Cause(ctx)) })
 	lost := context.AfterFunc(k.conn.ctx, func() { q.end(hub.E(message.Cancelled, context.Cause(k.conn.ctx))) })
 	q.untie = func() { request() }
+	q.drop = func() {
+		// The request may have ended for a reason that has not come here yet.
+		q.end(cmp.Or[error](context.Cause(ctx), hub.E(message.Cancelled, nil)))
+	}
 	q.loose = func() { request(); lost() }
 	if k.open == nil {
 		k.open = make(map[*question]struct{})
@@ -142,7 +148,7 @@ func (k *desk) close(outlive bool) {
 		if outlive {
 			q.untie()
 		} else {
-			q.end(hub.E(message.Cancelled, nil))
+			q.drop()
 		}
 	}
 	k.mu.Unlock()
