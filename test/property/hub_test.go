@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/upstream"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // Limits of the hub under test. They are such that the time of a run, which is
@@ -35,7 +35,7 @@ type house struct {
 	gateway  *gateway.Gateway
 	door     *mcp.Door
 
-	line      *line
+	line      *rig.Listener
 	transport *http.Transport
 	client    *http.Client
 	web       *http.Server
@@ -60,7 +60,7 @@ func open(servers []*server) (*house, error) {
 		known.Add(1)
 	}
 	cat.SetServers(defs)
-	h := &house{catalog: cat, line: newLine()}
+	h := &house{catalog: cat, line: rig.NewListener(pipe)}
 	h.fleet = fleet.New(fleet.Options{
 		Servers: defs, ClientInfo: []byte(`{"name":"hub","version":"1"}`), Bus: events, Log: log,
 		Dial: func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
@@ -99,7 +99,7 @@ func open(servers []*server) (*house, error) {
 	h.web = &http.Server{Handler: mux, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
 	h.all.Go(func() { _ = h.web.Serve(h.line) })
 	h.transport = &http.Transport{
-		DialContext: h.line.dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
+		DialContext: h.line.Dial, DisableCompression: true, MaxIdleConnsPerHost: 4,
 		ReadBufferSize: 1 << 10, WriteBufferSize: 1 << 10,
 	}
 	h.client = &http.Client{Transport: h.transport}
@@ -116,43 +116,3 @@ func (h *house) close() {
 	h.cancel()
 	h.all.Wait()
 }
-
-// line is a listener within the process.
-type line struct {
-	conns chan net.Conn
-	over  chan struct{}
-	once  sync.Once
-}
-
-func newLine() *line { return &line{conns: make(chan net.Conn), over: make(chan struct{})} }
-
-func (l *line) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := pipe()
-	select {
-	case l.conns <- far:
-		return near, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// Accept implements [net.Listener].
-func (l *line) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements [net.Listener].
-func (l *line) Close() error {
-	l.once.Do(func() { close(l.over) })
-	return nil
-}
-
-// Addr implements [net.Listener].
-func (l *line) Addr() net.Addr { return within{} }

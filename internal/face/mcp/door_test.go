@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // events is a client of HTTP with SSE that is spoken by hand.
@@ -178,7 +180,7 @@ func TestStopSSE(t *testing.T) {
 // that is given up.
 func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine())
+		h := openAt(t, rig.NewListener(net.Pipe))
 		s := h.dial(t, "").greet()
 		asked := s.ask(ping, "1") // greet is over
 		e := h.listen(t, "")

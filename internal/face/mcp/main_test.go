@@ -30,6 +30,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/upstream"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +60,7 @@ type stepsInput struct {
 func open(t testing.TB) *house { return openAt(t, nil) }
 
 // openAt is open on a line of the test's own; nil for real sockets.
-func openAt(t testing.TB, ln *line) *house {
+func openAt(t testing.TB, ln *rig.Listener) *house {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	events := &bus.Bus{}
@@ -117,7 +118,7 @@ func openAt(t testing.TB, ln *line) *house {
 	h.client = &http.Client{Transport: transport}
 	if ln != nil {
 		_ = h.Listener.Close()
-		h.Listener, transport.DialContext = ln, ln.dial
+		h.Listener, transport.DialContext = ln, ln.Dial
 	}
 	h.Start()
 	t.Cleanup(func() {
@@ -140,44 +141,6 @@ func guarded(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-// line is a listener within the test's process, for tests in which time is
-// not real.
-type line struct {
-	conns chan net.Conn
-	over  chan struct{}
-	once  sync.Once
-}
-
-func newLine() *line { return &line{conns: make(chan net.Conn), over: make(chan struct{})} }
-
-func (l *line) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case l.conns <- far:
-		return near, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (l *line) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.over:
-		return nil, net.ErrClosed
-	}
-}
-
-func (l *line) Close() error {
-	l.once.Do(func() { close(l.over) })
-	return nil
-}
-
-func (l *line) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
 // serveLab serves three tools: steps sends progress so many times and answers
 // then, hold answers when it is told to, and ask then asks its caller and answers

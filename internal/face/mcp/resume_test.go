@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // poster is a client of streamable HTTP that is spoken by hand.
@@ -219,7 +221,7 @@ func (h *house) change(name string) {
 // where the client has lost it.
 func TestStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine())
+		h := openAt(t, rig.NewListener(net.Pipe))
 		synctest.Wait()
 		p := h.enter(t, "2025-11-25")
 		for i := range 5 {
@@ -253,7 +255,7 @@ func TestStanding(t *testing.T) {
 // answer, until there are too many of them, or the session ends.
 func TestLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine())
+		h := openAt(t, rig.NewListener(net.Pipe))
 		p := h.enter(t, "2025-11-25")
 		ctx, leave := context.WithCancel(t.Context())
 		gone := make(chan struct{})
@@ -396,7 +398,7 @@ func TestShutdown(t *testing.T) {
 // for it is bounded.
 func TestDeafStanding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine()) // which buffers nothing
+		h := openAt(t, rig.NewListener(net.Pipe)) // which buffers nothing
 		deaf, well := h.enter(t, "2025-11-25"), h.enter(t, "2025-11-25")
 		d, w := deaf.stream(http.MethodGet, "", ""), well.stream(http.MethodGet, "", "")
 		d.next()

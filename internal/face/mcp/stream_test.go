@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // The official client works over both kinds of stream, in either era.
@@ -320,7 +322,7 @@ func TestListen(t *testing.T) {
 // one of the calls is waiting for.
 func TestBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine())
+		h := openAt(t, rig.NewListener(net.Pipe))
 		s := h.dial(t, "").greet()
 		go func() {
 			for i := range 70 {
@@ -416,7 +418,7 @@ func TestImpatientStop(t *testing.T) {
 // with its calls when it has not taken a message for 10 s.
 func TestDeafClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := openAt(t, newLine()) // which buffers nothing
+		h := openAt(t, rig.NewListener(net.Pipe)) // which buffers nothing
 		deaf, well := h.dial(t, "").greet(), h.dial(t, "").greet()
 		began := time.Now()
 		deaf.send(hold, "1")
