@@ -38,48 +38,9 @@ func lists(named ...string) hub.Lists {
 	return l
 }
 
-// shown are the names or URIs on all pages of a list.
-func shown(t testing.TB, c *catalog.Catalog, which hub.ListSet) []string {
-	t.Helper()
-	all := []string{}
-	for cursor := ""; ; {
-		text, err := c.List(protocol.Legacy, which, cursor)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var page map[string]json.RawMessage
-		if err := json.Unmarshal(text, &page); err != nil {
-			t.Fatal(err)
-		}
-		member := map[hub.ListSet]string{
-			hub.ListTools: "tools", hub.ListResources: "resources", hub.ListTemplates: "resourceTemplates", hub.ListPrompts: "prompts",
-		}[which]
-		var entries []struct{ Name, URI, URITemplate string }
-		if err := json.Unmarshal(page[member], &entries); err != nil {
-			t.Fatalf("%s: %v", text, err)
-		}
-		for _, e := range entries {
-			switch which {
-			case hub.ListResources:
-				all = append(all, e.URI)
-			case hub.ListTemplates:
-				all = append(all, e.URITemplate)
-			default:
-				all = append(all, e.Name)
-			}
-		}
-		cursor = ""
-		if next, more := page["nextCursor"]; !more {
-			return all
-		} else if err := json.Unmarshal(next, &cursor); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 func wantShown(t *testing.T, c *catalog.Catalog, which hub.ListSet, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(append([]string{}, want...), shown(t, c, which)); diff != "" {
+	if diff := cmp.Diff(append([]string{}, want...), listed(t, c, which)); diff != "" {
 		t.Errorf("%s: %s", which, diff)
 	}
 }
@@ -384,7 +345,7 @@ func TestCursorsOfLists(t *testing.T) {
 	which := []hub.ListSet{hub.ListTools, hub.ListResources, hub.ListTemplates, hub.ListPrompts}
 	cursors := make(map[hub.ListSet]string)
 	for _, w := range which {
-		if n := len(shown(t, c, w)); n != 1500 {
+		if n := len(listed(t, c, w)); n != 1500 {
 			t.Errorf("%s: %d", w, n)
 		}
 		var page struct{ NextCursor string }

@@ -27,12 +27,17 @@ func look(t testing.TB, c *catalog.Catalog, v hub.Viewer) *catalog.View {
 	return view
 }
 
-// listed are the names, or URIs, of all pages of a list in a view.
-func listed(t testing.TB, v *catalog.View, which hub.ListSet) []string {
+// pager gives lists page by page: a catalog, or a view of it.
+type pager interface {
+	List(era protocol.Era, which hub.ListSet, cursor string) ([]byte, error)
+}
+
+// listed are the names, or URIs, of all pages of a list.
+func listed(t testing.TB, from pager, which hub.ListSet) []string {
 	t.Helper()
 	all := []string{}
 	for cursor := ""; ; {
-		text, err := v.List(protocol.Modern, which, cursor)
+		text, err := from.List(protocol.Modern, which, cursor)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -206,12 +206,18 @@ func (t *trial) fewAndMany(ctx context.Context) ([]target, *upstream, error) {
 	return targets, up, nil
 }
 
-func builtIn(ctx context.Context, t *trial) error {
-	up, err := t.lab.startUpstream(ctx, toolsEach)
+// single starts an upstream, and the hub with it as its one server.
+func (t *trial) single(ctx context.Context, flags ...string) (*upstream, *hub, error) {
+	up, err := t.lab.startUpstream(ctx, toolsEach, flags...)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	h, err := t.lab.startHub(ctx, subject, up.servers(1), toolsEach)
+	return up, h, err
+}
+
+func builtIn(ctx context.Context, t *trial) error {
+	_, h, err := t.single(ctx)
 	if err != nil {
 		return err
 	}

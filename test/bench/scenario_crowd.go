@@ -54,11 +54,7 @@ func (t *trial) besides(ctx context.Context, h *hub, s slot, things []beside) (*
 // leaving cuts the connections of a whole crowd in the middle of the measured time. Half of the callers come by HTTP
 // with SSE, whose sessions end with that.
 func leaving(ctx context.Context, t *trial) error {
-	up, err := t.lab.startUpstream(ctx, toolsEach)
-	if err != nil {
-		return err
-	}
-	h, err := t.lab.startHub(ctx, subject, up.servers(1), toolsEach)
+	up, h, err := t.single(ctx)
 	if err != nil {
 		return err
 	}
@@ -112,11 +108,7 @@ const heavy = 8 << 20
 // fanOut has a whole crowd subscribed to one resource, which changes while others call. One more caller has stopped to
 // read in the middle of a message.
 func fanOut(ctx context.Context, t *trial) error {
-	up, err := t.lab.startUpstream(ctx, toolsEach, "-news")
-	if err != nil {
-		return err
-	}
-	h, err := t.lab.startHub(ctx, subject, up.servers(1), toolsEach)
+	up, h, err := t.single(ctx, "-news")
 	if err != nil {
 		return err
 	}
