@@ -18,7 +18,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
 // DefaultSaveDelay is how long a change waits for others before the index is
@@ -351,17 +350,6 @@ func (c *Catalog) reportClashes(old, now *Snapshot) {
 
 // Snapshot returns the catalog as it is now. It never waits.
 func (c *Catalog) Snapshot() *Snapshot { return c.view.Load().now }
-
-// List returns a page of one of the lists: a whole result of tools/list and the
-// like, as callers of the era expect it. The empty cursor stands for the first
-// page. The bytes are shared and must not be changed.
-//
-// A cursor leads on in the list that its page was from, also if there is a
-// newer one by now. A cursor of a list that is too old, of another list, or that
-// was not made by this catalog, gives [message.CursorUnknown].
-func (c *Catalog) List(era protocol.Era, which hub.ListSet, cursor string) ([]byte, error) {
-	return c.view.Load().book(which).list(era, cursor)
-}
 
 // book is the one in which a list is.
 func (v *view) book(which hub.ListSet) *book {

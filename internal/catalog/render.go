@@ -81,7 +81,7 @@ func turned[E any](b *book, entries []E, raw func(E) []byte) *book {
 }
 
 // list returns a page: a whole result, as callers of the era expect it. The
-// bytes are shared. See [Catalog.List].
+// bytes are shared. See [View.List].
 func (b *book) list(era protocol.Era, cursor string) ([]byte, error) {
 	if cursor == "" {
 		return b.now.page(era, 0), nil

@@ -90,9 +90,14 @@ func (v *View) Snapshot() *Snapshot { return v.now }
 // Profile is what is known of the client; the zero value for nothing.
 func (v *View) Profile() hub.Profile { return v.profile }
 
-// List returns a page of one of the lists: a whole result, as callers of the era
-// expect it; see [Catalog.List]. A cursor of another view is unknown, unless both
-// show the list just as it is.
+// List returns a page of one of the lists: a whole result of tools/list and the
+// like, as callers of the era expect it. The empty cursor stands for the first
+// page. The bytes are shared and must not be changed.
+//
+// A cursor leads on in the list that its page was from, also if there is a newer
+// one by now. One of a list that is too old, or of another list, or that was not
+// made by this catalog, gives [message.CursorUnknown]; so does one of another
+// view, unless both show the list just as it is.
 func (v *View) List(era protocol.Era, which hub.ListSet, cursor string) ([]byte, error) {
 	return v.book(which).list(era, cursor)
 }
