@@ -256,7 +256,7 @@ func TestSubscriptions(t *testing.T) {
 		if err := c.Unsubscribe(t.Context(), b, "mem:a"); err != nil {
 			t.Error(err)
 		}
-		if err := c.Subscribe(t.Context(), b, hub.Viewer{}, "mem:t/refused"); err == nil || Refusal(err) == nil || !strings.Contains(got(Refusal(err)), "no") {
+		if err := c.Subscribe(t.Context(), b, hub.Viewer{}, "mem:t/refused"); err == nil || Refusal(err) == nil || Refusal(err).Server != "s" || !strings.Contains(got(Refusal(err)), "no") {
 			t.Errorf("got %v", err)
 		}
 		if n := len(c.readers.byID["a"].by); n != 2 {

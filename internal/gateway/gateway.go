@@ -152,18 +152,23 @@ type Out interface {
 // to out. A message that is no request is a programming error. A panic on the
 // way is logged and answered as an internal error: it is one request's, and
 // not each of them runs in a goroutine of net/http, which would contain it.
-func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) (answer Answer) {
-	defer func() {
-		if p := recover(); p != nil {
-			g.opt.Log.Error("a request made the hub panic", "panic", p, "stack", string(debug.Stack()))
-			answer = Fault(c.Era, m.ID.Of(m.Raw), hub.E(message.Internal, nil))
-		}
-	}()
-	answer, err := g.request(ctx, c, m, out)
+func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
+	answer, err := contained(g, func() (Answer, error) { return g.request(ctx, c, m, out) })
 	if err != nil {
 		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
 	}
 	return answer
+}
+
+// contained has a panic logged and returned as an internal error.
+func contained[T any](g *Gateway, do func() (T, error)) (got T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			g.opt.Log.Error("a request made the hub panic", "panic", p, "stack", string(debug.Stack()))
+			err = hub.E(message.Internal, nil)
+		}
+	}()
+	return do()
 }
 
 func (g *Gateway) request(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {

@@ -36,9 +36,10 @@ type request struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
-		Name string `json:"name"`
-		URI  string `json:"uri"`
-		Meta struct {
+		Name  string `json:"name"`
+		URI   string `json:"uri"`
+		Level string `json:"level"`
+		Meta  struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
 			Level         string          `json:"io.modelcontextprotocol/logLevel"`
 		} `json:"_meta"`

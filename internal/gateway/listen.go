@@ -35,9 +35,9 @@ func (g *Gateway) listener(id string) *listener {
 // honoured, tells of changes as long as ctx lasts, and returns the response
 // for the case that the hub ends the subscription (2026-07-28,
 // "Subscriptions"). Changes that come while the caller reads slowly are told as
-// one.
+// one. A panic is treated as [Gateway.Request] does.
 func (g *Gateway) Listen(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
-	answer, err := g.listen(ctx, c, m, out)
+	answer, err := contained(g, func() (Answer, error) { return g.listen(ctx, c, m, out) })
 	if err != nil {
 		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
 	}
@@ -148,7 +148,9 @@ func (g *Gateway) watchAll(ctx context.Context, l *listener, v hub.Viewer, uris 
 		free <- struct{}{}
 		all.Go(func() {
 			defer func() { <-free }()
-			failed[i] = g.watch(ctx, &l.watched, &l.caller, v, uri)
+			_, failed[i] = contained(g, func() (struct{}, error) {
+				return struct{}{}, g.watch(ctx, &l.watched, &l.caller, v, uri)
+			})
 		})
 	}
 	all.Wait()

@@ -145,7 +145,7 @@ func TestVerbosest(t *testing.T) {
 		levels := make(chan string, 8)
 		h := start(t, &scripted{other: func(r request) string {
 			if r.Method == "logging/setLevel" {
-				levels <- r.Method
+				levels <- r.Params.Level
 			}
 			return ""
 		}}, gateway.Options{})
@@ -159,23 +159,24 @@ func TestVerbosest(t *testing.T) {
 		one, two := h.open(t), h.open(t)
 		for _, step := range []struct {
 			do   func()
-			told int
+			told string // "" for nothing
 		}{
-			{func() { set(one, "warning") }, 1},
-			{func() { set(two, "error") }, 0},
-			{func() { set(two, "debug") }, 1},
-			{func() { set(one, "debug") }, 0},
-			{func() { h.End(two) }, 0},
-			{func() { set(one, "error") }, 1},
-			{func() { h.End(one) }, 1},
+			{func() { set(one, "warning") }, "warning"},
+			{func() { set(two, "error") }, ""},
+			{func() { set(two, "debug") }, "debug"},
+			{func() { set(one, "debug") }, ""},
+			{func() { h.End(two) }, ""},
+			{func() { set(one, "error") }, "error"},
+			{func() { h.End(one) }, "info"},
 		} {
 			step.do()
 			synctest.Wait()
-			if n := len(levels); n != step.told {
-				t.Errorf("the server was told %d times, want %d", n, step.told)
-			}
+			told := ""
 			for len(levels) > 0 {
-				<-levels
+				told += <-levels
+			}
+			if told != step.told {
+				t.Errorf("the server was told %q, want %q", told, step.told)
 			}
 		}
 	})
