@@ -48,7 +48,7 @@ func mayImport() map[string][]string {
 		"auth":            list("store bus hub secret"),
 		"approval":        list("store bus hub secret"),
 		"audit":           list("store bus hub secret"),
-		"call":            list("search catalog fleet upstream transport policy approval audit protocol wire hub bus"),
+		"call":            list("catalog fleet upstream transport policy approval audit protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),
 		"face/mcp":        face,

@@ -106,8 +106,7 @@ type run struct {
 	name  string // of the tool or prompt, or the URI, as the caller put it
 	named bool   // it is a string
 
-	view   *catalog.View // in which it is looked for
-	seen   *catalog.Snapshot
+	view   *catalog.View  // in which it is looked for
 	server *hub.Server    // whose it is
 	own    string         // its name or URI at the server
 	entry  *catalog.Entry // of a tool

@@ -39,7 +39,8 @@ func (p *Pipeline) embed(ctx context.Context, r *run) error {
 		return nil
 	}
 	links := linksOf(m)
-	ctx, cancel := context.WithTimeout(ctx, linkTime)
+	// That it ends here says nothing of the servers' health.
+	ctx, cancel := context.WithTimeoutCause(ctx, linkTime, hub.E(message.Cancelled, nil))
 	defer cancel()
 	var all sync.WaitGroup
 	for i := range links {
@@ -131,12 +132,15 @@ func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]by
 	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
 	read := rescan(append(raw, `}}`...))
 	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
-	if err != nil {
-		return nil, reason(err)
+	var reply *upstream.Reply
+	if err == nil {
+		reply, err = use.Conn().Do(ctx, &upstream.Request{Message: &read, Name: l.uri}, deaf{})
+		use.Done(err)
 	}
-	reply, err := use.Conn().Do(ctx, &upstream.Request{Message: &read, Name: l.uri}, deaf{})
-	use.Done(err)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, "it was not there in time"
+	case err != nil:
 		return nil, reason(err)
 	}
 	answer := &reply.Message

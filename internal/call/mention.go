@@ -38,8 +38,13 @@ func (m *mentions) add(server, uri string) {
 // hint is add, unless a server has mentioned the URI already: what a server says
 // without being asked does not take from another one what that has given.
 func (m *mentions) hint(server, uri string) {
-	if _, ok := m.of(uri); !ok {
-		m.add(server, uri)
+	if len(uri) > maxURI {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.byURI.get(uri); !ok {
+		m.byURI.put(uri, server, 1)
 	}
 }
 

@@ -1,7 +1,6 @@
 package call
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,14 +13,14 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// meta answers a call of one of the tools that a view has of the hub's own. done
-// says that there is an answer; a call of another tool by way of one of them goes
-// on with that one's request as the message.
+// meta answers a call of one of the tools that a view has of the hub's own. A call
+// of another tool by way of one of them has no answer yet, and goes on with that
+// one's request as the message.
 //
 // What is wrong with the arguments is said in a result with isError, as any tool
 // says it (2025-11-25, "Tools", "Error Handling"): that is what a model reads, and
 // can do better next time.
-func (p *Pipeline) meta(_ context.Context, r *run, v *catalog.View) (done bool, err error) {
+func (p *Pipeline) meta(r *run, v *catalog.View) (err error) {
 	var fault *hub.Error
 	switch v.Meta(r.name) {
 	case catalog.MetaFind:
@@ -32,7 +31,7 @@ func (p *Pipeline) meta(_ context.Context, r *run, v *catalog.View) (done bool, 
 	if fault != nil {
 		r.reply = faulty(fault)
 	}
-	return r.reply != nil, err
+	return err
 }
 
 // findTool answers with the tools of the view that a query finds.

@@ -98,6 +98,30 @@ func TestLinkOutOfTheGroup(t *testing.T) {
 	}
 }
 
+// Links that do not come in the hub's own time say nothing of their server.
+func TestSlowLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := everything()
+		h.answer = func(_ *peer, n note) string {
+			if n.Method != "tools/call" {
+				time.Sleep(linkTime + time.Second)
+			}
+			return `{"content":[` + strings.Repeat(`{"type":"resource_link","name":"l","uri":"mem:1"},`, maxLinks-1) + `{"type":"resource_link","name":"l","uri":"mem:2"}]}`
+		}
+		s := builtin("s")
+		s.Timeout, s.Breaker = time.Hour, hub.Breaker{Failures: 2, Cooldown: time.Hour}
+		c := newCrib(t, map[string]func(*peer){"s": h.serve}, s)
+		c.catalog.SetViews(nil, []hub.Profile{{Client: "*", EmbedLinks: true}})
+		synctest.Wait()
+		for range 2 {
+			res, err := c.ask("tools/call", `"name":"s__x"`)
+			if err != nil || strings.Count(got(res), "it was not there in time") != maxLinks {
+				t.Fatalf("got %v, %v", res, err)
+			}
+		}
+	})
+}
+
 // A link of the web that its server does not have is fetched by the hub, which
 // does not go where it stands itself.
 func TestLinkToThisMachine(t *testing.T) {

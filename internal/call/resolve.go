@@ -17,9 +17,6 @@ import (
 // see looks through the caller's view at what there is now.
 func (p *Pipeline) see(r *run) (err error) {
 	r.view, err = p.catalog.View(r.Viewer)
-	if err == nil {
-		r.seen = r.view.Snapshot()
-	}
 	return err
 }
 
@@ -33,7 +30,7 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 		return err
 	}
 	var away error
-	seen, has := r.seen, r.view.Has
+	seen, has := r.view.Snapshot(), r.view.Has
 	if r.verb.method == protocol.MethodToolsCall {
 		has = r.view.MayHave // tools can be in a view without the rest of their server
 	}
@@ -99,7 +96,7 @@ func (p *Pipeline) ourTools(ctx context.Context, r *run) error {
 		return err
 	}
 	before := r.Message
-	_, err := p.meta(ctx, r, r.view)
+	err := p.meta(r, r.view)
 	if r.Message != before {
 		r.read() // it calls another tool by way of one of these
 	}

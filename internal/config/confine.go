@@ -37,20 +37,21 @@ func (e *entry) readLimits(m member) {
 }
 
 func (e *entry) readMemory(m member) {
-	e.size(m, minMemory, maxMemory, func(n int64) { e.server.Limits.Memory = n })
+	e.size(m, `a text such as "512MB" or "2GB", or a number of bytes`, minMemory, maxMemory, func(n int64) { e.server.Limits.Memory = n })
 }
 
-// size reads a number of bytes, or a text with a unit.
-func (e *entry) size(m member, least, most int64, to func(int64)) {
+// size reads a number of bytes, or a text with a unit. form says how people are to
+// write it.
+func (e *entry) size(m member, form string, least, most int64, to func(int64)) {
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '0' && lit.Kind() != '"' {
-		e.wrong(m.name, m.value, `a text such as "512MB", or a number of bytes`)
+		e.wrong(m.name, m.value, form)
 		return
 	}
 	n, ok := bytesOf(lit.String())
 	switch {
 	case !ok:
-		e.problem(m.value.StartOffset, `%s%s must be a text such as "512MB" or "2GB", or a number of bytes`, e.where, quoted(m.name))
+		e.problem(m.value.StartOffset, "%s%s must be %s", e.where, quoted(m.name), form)
 	case n < float64(least) || n > float64(most):
 		e.problem(m.value.StartOffset, "%s%s must be from %s to %s", e.where, quoted(m.name), memoryText(least), memoryText(most))
 	default:

@@ -258,7 +258,7 @@ func (e *entry) readSpill(m member) {
 		e.server.Spill = 0
 		return
 	}
-	e.size(m, minSpill, maxSpill, func(n int64) { e.server.Spill = int(n) })
+	e.size(m, `a text such as "256KiB", a number of bytes, or "off"`, minSpill, maxSpill, func(n int64) { e.server.Spill = int(n) })
 }
 
 // isBuiltin reports whether a built-in server has the key.

@@ -17,7 +17,7 @@ import (
 // needs room for what tells it from others; see package catalog.
 const (
 	maxGroupName   = 64
-	maxPattern     = 256 // characters
+	maxPattern     = 256 // bytes
 	minExposedName = 16
 	maxExposedName = 128
 	maxToolCap     = 100_000

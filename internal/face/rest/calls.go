@@ -43,9 +43,7 @@ func (d *Door) calls() {
 			"make the same call again with `inputResponses` and the result's `requestState`.",
 		limit:   64, // the same as over MCP
 		example: map[string]any{"tool": "calculator__calculator", "arguments": map[string]any{"expression": "2 + 3"}},
-		errors: []int{
-			http.StatusNotFound, http.StatusConflict, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
-		},
+		errors:  unanswered(),
 	}, d.call)
 	streamed[api.CallResult, api.CallEvent](d, "call", "The result; or events, whose names say which member their data have")
 	add(d, operation{

@@ -90,7 +90,7 @@ func refusals() map[int]string {
 		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, " +
 			"`import_key_unknown`, `index_invalid` or `secret_refused`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
-		http.StatusTooManyRequests:      "`tests_busy`: too many tests are under way; `too_many_own_connections`",
+		http.StatusTooManyRequests:      "`tests_busy`: too many tests are under way",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable`, `file_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
 		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, or `shutting_down`",

@@ -125,7 +125,7 @@ func statusOf(e *hub.Error) int {
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid,
 		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid:
 		return http.StatusUnprocessableEntity
-	case message.TestsBusy, message.CallersTooMany:
+	case message.TestsBusy:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
