@@ -146,6 +146,17 @@ func (c *club) expect(t *testing.T, want ...string) {
 	c.told = nil
 }
 
+// expectAll is expect where nothing promises an order.
+func (c *club) expectAll(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	c.mu.Lock()
+	slices.Sort(c.told)
+	c.mu.Unlock()
+	slices.Sort(want)
+	c.expect(t, want...)
+}
+
 // fleet runs a fleet of the server.
 func (c *club) fleet(t *testing.T, s hub.Server) *fleet.Fleet {
 	t.Helper()

@@ -201,7 +201,7 @@ func TestSubscriptionsLast(t *testing.T) {
 		c.hears("")
 		again := func(n int, told ...string) {
 			t.Helper()
-			c.expect(t, told...)
+			c.expectAll(t, told...) // each resource is asked for by itself
 			is(t, f, hub.StateReady, "")
 			c.subscriptions(t, fmt.Sprintf("%d resources/subscribe x://1", n), fmt.Sprintf("%d resources/subscribe x://2", n))
 			c.updates(n, "x://2")

@@ -2,6 +2,7 @@ package property_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,11 +90,16 @@ func (s *server) serve(r io.ReadCloser, w io.WriteCloser) {
 	p.name = s.def.Key + "#" + strconv.Itoa(s.begun)
 	s.peers = append(s.peers, p)
 	s.mu.Unlock()
-	for in := bufio.NewScanner(r); in.Scan(); {
-		s.run.note(p.name, "<", in.Bytes())
+	for in := bufio.NewReader(r); ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			break // a line that was begun when the connection ended is none
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		s.run.note(p.name, "<", line)
 		var f frame
-		if err := json.Unmarshal(in.Bytes(), &f); err != nil {
-			s.run.fail("%s cannot read %s: %v", p.name, in.Bytes(), err)
+		if err := json.Unmarshal(line, &f); err != nil {
+			s.run.fail("%s cannot read %s: %v", p.name, line, err)
 			continue
 		}
 		p.take(&f)
