@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -270,7 +271,7 @@ func TestRecords(t *testing.T) {
 				}
 				began := time.Now()
 				res, _ := c.do(ctx, tt.name)
-				got := (<-c.ended.C()).(hub.CallEnded).Call
+				got := *(<-c.ended.C()).(hub.CallEnded).Call
 				if (got.Reason == "") != (got.Code == "") || strings.Contains(got.Reason, "s3cr3t") {
 					t.Errorf("the reason is %q", got.Reason)
 				}
@@ -278,7 +279,7 @@ func TestRecords(t *testing.T) {
 				if res != nil {
 					tt.want.Bytes = len(res.Message.Raw)
 				}
-				if got != tt.want {
+				if !reflect.DeepEqual(got, tt.want) {
 					t.Errorf("got  %+v\nwant %+v", got, tt.want)
 				}
 				if n := len(c.ended.C()); n != 0 {

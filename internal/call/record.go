@@ -38,7 +38,7 @@ func (p *Pipeline) record(r *run, err error) {
 		p.observe(c)
 	}
 	if p.bus != nil {
-		p.bus.Publish(hub.CallEnded{Call: c})
+		p.bus.Publish(hub.CallEnded{Call: &c})
 	}
 }
 

@@ -3,7 +3,6 @@
 // no behaviour of its own.
 package hub
 
-import "time"
 
 // Principal is who a call is made for.
 type Principal struct {
@@ -56,9 +55,14 @@ type ServerChanged struct {
 	Status Status
 }
 
-// CallEnded says that a call of a tool ended, well or badly.
+// CallEnded says that a call ended, well or badly.
 type CallEnded struct {
-	Call CallRecord
+	Call *CallRecord // that nobody changes any more
+}
+
+// CallStateChanged says that what a caller's session shows of its calls changed.
+type CallStateChanged struct {
+	State CallState
 }
 
 // ToolsDrifted says that a server which is pinned describes tools otherwise
@@ -75,30 +79,4 @@ func (ResourcesChanged) event() {}
 func (PromptsChanged) event()   {}
 func (ServerChanged) event()    {}
 func (CallEnded) event()        {}
-
-// CallRecord is what is kept of a call that ended. It holds neither arguments
-// nor results, which may be secrets.
-type CallRecord struct {
-	Time     time.Time // when it began
-	Subject  string    // who called
-	Door     Door      // and through which door
-	Name     string    // of the tool, as the caller put it; shortened if it is very long
-	Server   string    // "" if the name stands for no tool
-	Tool     string    // the server's own name for it
-	Outcome  Outcome
-	Code     string // stable code of the hub's error; "" if the server answered
-	Reason   string // what a person is told of the error, in English
-	Duration time.Duration
-	Bytes    int // of the server's answer
-}
-
-// Outcome is how a call ended.
-type Outcome string
-
-// The outcomes.
-const (
-	OutcomeOK        Outcome = "ok"
-	OutcomeToolError Outcome = "tool_error" // the server answered with isError, or with a JSON-RPC error
-	OutcomeFailed    Outcome = "failed"     // the hub has no answer to give; see Code
-	OutcomeCancelled Outcome = "cancelled"
-)
+func (CallStateChanged) event() {}

@@ -69,7 +69,11 @@ type Server struct {
 	Pinned  bool          // a tool whose description changed is not offered before that was accepted
 
 	Priority   int           // higher is listed and resolved first
-	Timeout    time.Duration // of one call; always set
+	Pool       string        // servers of one pool have the same tools, under the pool's name in place of theirs; "" for none
+	Timeout    time.Duration // of one call with all its retries; always set
+	Retry      Retry
+	Gate       Gate
+	ToolCache  time.Duration // results of read-only tools are kept so long, if the server does not say how long itself; 0 for not
 	BareNames  bool          // expose tools under their own names, without the server's
 	PrefixURIs bool          // expose resources under URIs with the server's key ("resources": "prefixed")
 
@@ -159,10 +163,42 @@ type ToolRules struct {
 	Override map[string]ToolOverride
 }
 
-// ToolOverride is what is told of a tool in place of what its server says.
+// ToolOverride is what holds for a tool in place of what its server says, and of
+// what holds for the server.
 type ToolOverride struct {
 	Name        string // in place of the tool's own in its exposed name; "" to keep it
 	Description string // "" to keep the server's
+
+	Timeout  time.Duration  // 0 for the server's
+	Retry    *Retry         // nil for the server's
+	Gate     Gate           // besides the server's
+	Cache    *time.Duration // as Server.ToolCache; nil for the server's
+	Messages CallMessages
+}
+
+// Retry says how often, and after which time, a call is tried again that cannot
+// have taken effect twice (design D6).
+type Retry struct {
+	Max      int           // after the first try; 0 for never
+	Delay    time.Duration // before the first retry; twice as long before each further one
+	MaxDelay time.Duration // at most
+	Jitter   float64       // share of a delay, from 0 to 1, that is left to chance
+}
+
+// Gate bounds calls. The zero value does not.
+type Gate struct {
+	Concurrency int     // calls at once; 0 for any number
+	Queue       int     // that may wait for their turn; only with Concurrency
+	Rate        float64 // calls a second, on average; 0 for any
+	Burst       int     // calls at once after a pause; at least 1 if there is a Rate
+}
+
+// CallMessages are what a session's state tells a person of a call; "" for the
+// usual text.
+type CallMessages struct {
+	Calling string
+	Success string
+	Failed  string
 }
 
 // Offers reports whether a tool is offered.
@@ -182,6 +218,11 @@ const (
 
 	DefaultTimeout = 30 * time.Second
 )
+
+// DefaultRetry is how calls are retried where nothing else is said.
+func DefaultRetry() Retry {
+	return Retry{Max: 2, Delay: 2 * time.Second, MaxDelay: 30 * time.Second, Jitter: 0}
+}
 
 // State is where a server is in its life.
 type State string

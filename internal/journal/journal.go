@@ -151,10 +151,10 @@ func (j *Journal) take(e hub.Event) {
 		return
 	}
 	j.mu.Lock()
-	j.ring = append(j.ring, ended.Call)
+	j.ring = append(j.ring, *ended.Call)
 	j.trim()
 	j.mu.Unlock()
-	j.batch = encode(j.batch, &ended.Call)
+	j.batch = encode(j.batch, ended.Call)
 }
 
 // trim drops the oldest records beyond those that are kept. The caller holds mu.
