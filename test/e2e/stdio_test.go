@@ -240,12 +240,14 @@ func TestThreeStdioClients(t *testing.T) {
 		}
 	}
 	echo(v1, v2, goSDK)
-	// server-everything asks for the roots, and the Go client is the only one that
-	// has any.
-	tree := rig.Tree(t, hub.Proc.PID)
-	if len(tree) != 3 {
-		t.Errorf("below the hub are %v, want each server once, and everything once more for the Go client alone", tree)
-	}
+	// server-everything asks for the roots, a moment after it was connected, and
+	// the Go client is the only one that has any.
+	var tree []rig.Proc
+	rig.Await(t, "each server runs once, and everything once more for the Go client alone", func() bool {
+		echo(goSDK)
+		tree = rig.Tree(t, hub.Proc.PID)
+		return len(tree) == 3
+	})
 	for _, key := range []string{"fault", "everything"} {
 		if n := hub.starts(t, key); n != 1 {
 			t.Errorf("the server %s was started %d times", key, n)
