@@ -172,7 +172,7 @@ func member(kind hub.Connection) hub.Server {
 	return s
 }
 
-// asker is a caller that can be asked, guest one that cannot.
+// asker is a caller that can be asked, mute one that cannot.
 func asker(id string) *hub.Caller {
 	return &hub.Caller{ID: id, Capabilities: fmt.Appendf(nil, `{"roots":{},"experimental":{%q:{}}}`, id), Exchange: make(ear, 1)}
 }

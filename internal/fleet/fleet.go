@@ -49,7 +49,8 @@ type Options struct {
 	// and the callers, by their ids and in the order of these, that have subscribed
 	// to it or, if nobody has, to one that it is a part of; there may be none of
 	// either. It is also called when a resource may have changed while the server
-	// could not tell of it: once it was subscribed to on another connection.
+	// could not tell of it: once it was subscribed to on another connection, and
+	// when the stream on which it tells was away.
 	// Notifications of one connection come in their order. Updated must not block,
 	// nor keep the bytes; the slice is not changed afterwards. Nil tells nobody.
 	Updated func(server string, callers []string, raw []byte)

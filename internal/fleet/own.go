@@ -336,7 +336,7 @@ func (s *server) pass(id string, note remark) {
 // Leave forgets a caller by its id: its subscriptions, and its own connections,
 // which are closed in the background with the calls under way on them. What the
 // caller still waits for has to be cancelled before; what it asks for afterwards
-// begins anew.
+// begins anew once they are closed.
 func (f *Fleet) Leave(id string) {
 	for _, s := range f.now.Load().order {
 		s.part(id)

@@ -69,7 +69,7 @@ type server struct {
 	tries    int   // attempts that have ended, well or badly
 	starts   int   // attempts that have begun, those for further instances too
 	losses   int   // connections that ended by themselves
-	lists    int   // of tools that were received
+	lists    int   // answers to a request for lists that were received
 	tools    int
 	level    string
 	protocol string // of the last connection, as is info

@@ -48,7 +48,7 @@ func (f *Fleet) Stop(ctx context.Context, key string) error {
 	return s.stop(ctx)
 }
 
-// Refresh asks a server for its tools again, and has them [Options.Listed]; a
+// Refresh asks a server for all its lists again, and has them [Options.Listed]; a
 // server that is idle is started for that. The error says why it did not come to
 // that; a server that was given up or stopped is not started.
 func (f *Fleet) Refresh(ctx context.Context, key string) error {
@@ -150,7 +150,7 @@ func (s *server) stop(ctx context.Context) error {
 	return nil
 }
 
-// refresh has the goroutine of the server list its tools once more.
+// refresh has the goroutine of the server ask for all its lists once more.
 func (s *server) refresh(ctx context.Context) error {
 	s.mu.Lock()
 	before := s.lists

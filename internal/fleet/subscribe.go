@@ -74,12 +74,12 @@ func (s *server) subscribe(ctx context.Context, uri string, caller *hub.Caller, 
 	for {
 		b := s.boardOf(g, at)
 		switch e := s.barred(); {
+		case g.subscribed(uri, g) || s.common.subscribed(uri, g):
+			return nil
 		case e != nil:
 			return e
 		case ctx.Err() != nil || g.left:
 			return s.noAnswer(ctx)
-		case g.subscribed(uri, g) || s.common.subscribed(uri, g):
-			return nil
 		case b == nil:
 			return errElsewhere
 		case len(g.topics)+len(g.shared) >= maxSubscriptions:
@@ -113,11 +113,15 @@ func (s *server) boardOf(g *guest, at *instance) *board {
 // before and after.
 func (s *server) result(ctx context.Context, e *errand) error {
 	s.mu.Unlock()
-	defer s.mu.Lock()
 	select {
 	case <-e.done:
-		return e.err
 	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	select {
+	case <-e.done: // also if ctx ended at the same moment
+		return e.err
+	default:
 		return s.noAnswer(ctx)
 	}
 }

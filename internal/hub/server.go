@@ -64,7 +64,7 @@ type Server struct {
 	Sandbox    *Sandbox // nil for none
 	DirectNode bool     // npx is left out once the package that it would run is there
 
-	// Its list of tools.
+	// Its lists.
 	ListTTL time.Duration // asked for again at this age while it runs, unless it announces changes; 0 for never
 	Pinned  bool          // a tool whose description changed is not offered before that was accepted
 
@@ -74,6 +74,7 @@ type Server struct {
 	Retry      Retry
 	Gate       Gate
 	ToolCache  time.Duration // results of read-only tools are kept so long, if the server does not say how long itself; 0 for not
+	NoValidate bool          // arguments are sent as they are, also if they are none by the tool's schema
 	BareNames  bool          // expose tools under their own names, without the server's
 	PrefixURIs bool          // expose resources under URIs with the server's key ("resources": "prefixed")
 

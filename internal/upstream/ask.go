@@ -29,6 +29,7 @@ const (
 // while it runs, or that of the caller whose connection it is. They do so one at
 // a time, and never after close; only questions may be open for longer.
 type desk struct {
+	ctx  context.Context // of the call; of the connection for its caller's own
 	conn *Conn
 	ex   hub.Exchange
 
@@ -64,14 +65,14 @@ func (k *desk) notify(raw []byte) {
 // ask puts a question to the exchange, and does not wait for the answer. It may
 // be called by others than who gives the exchange the rest, and even after
 // close.
-func (k *desk) ask(ctx context.Context, m *wire.Message) {
+func (k *desk) ask(m *wire.Message) {
 	k.turn.Lock()
 	defer k.turn.Unlock()
 	if k.over {
 		k.conn.unasked(m)
 		return
 	}
-	q := k.add(ctx, m)
+	q := k.add(m)
 	if q == nil {
 		k.conn.refuse(m, hub.E(message.QuestionTooMany, nil, "limit", strconv.Itoa(maxQuestions)))
 		return
@@ -91,7 +92,7 @@ func (k *desk) ask(ctx context.Context, m *wire.Message) {
 }
 
 // askLater is ask for whoever must not wait for a caller that is slow.
-func (k *desk) askLater(ctx context.Context, m *wire.Message) {
+func (k *desk) askLater(m *wire.Message) {
 	k.mu.Lock()
 	full := k.late >= maxQuestions
 	if !full {
@@ -103,7 +104,7 @@ func (k *desk) askLater(ctx context.Context, m *wire.Message) {
 		return
 	}
 	k.conn.aside(func() {
-		k.ask(ctx, m)
+		k.ask(m)
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.late--
@@ -111,20 +112,20 @@ func (k *desk) askLater(ctx context.Context, m *wire.Message) {
 }
 
 // add enters a question; nil if too many are open.
-func (k *desk) add(ctx context.Context, m *wire.Message) *question {
+func (k *desk) add(m *wire.Message) *question {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if len(k.open) >= maxQuestions {
 		return nil
 	}
 	q := &question{desk: k, id: append([]byte(nil), m.ID.Of(m.Raw)...)}
-	q.ctx, q.end = context.WithCancelCause(context.WithoutCancel(ctx))
-	request := context.AfterFunc(ctx, func() { q.end(context.Cause(ctx)) })
+	q.ctx, q.end = context.WithCancelCause(context.WithoutCancel(k.ctx))
+	request := context.AfterFunc(k.ctx, func() { q.end(context.Cause(k.ctx)) })
 	lost := context.AfterFunc(k.conn.ctx, func() { q.end(hub.E(message.Cancelled, context.Cause(k.conn.ctx))) })
 	q.untie = func() { request() }
 	q.drop = func() {
 		// The request may have ended for a reason that has not come here yet.
-		q.end(cmp.Or[error](context.Cause(ctx), hub.E(message.Cancelled, nil)))
+		q.end(cmp.Or[error](context.Cause(k.ctx), hub.E(message.Cancelled, nil)))
 	}
 	q.loose = func() { request(); lost() }
 	if k.open == nil {
@@ -342,7 +343,7 @@ func (c *Conn) changed(which hub.ListSet) {
 // attend gives the caller whose connection this is what the server says outside
 // of any call, in order. It is a goroutine's own, since the caller may be slow.
 func (c *Conn) attend() {
-	k := &desk{conn: c, ex: c.opt.Caller}
+	k := &desk{ctx: c.ctx, conn: c, ex: c.opt.Caller}
 	defer k.close(false)
 	for {
 		select {
@@ -357,7 +358,7 @@ func (c *Conn) attend() {
 			}
 			switch {
 			case m.Kind == wire.Request:
-				k.ask(c.ctx, &m)
+				k.ask(&m)
 			case m.MethodName() == protocol.NotificationCancelled:
 				c.withdraw(&m)
 			default:

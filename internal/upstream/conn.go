@@ -217,11 +217,11 @@ func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, e
 	if err := c.offered(out.method); err != nil {
 		return nil, err
 	}
-	k := &desk{conn: c, ex: ex}
+	k := &desk{ctx: ctx, conn: c, ex: ex}
 	outlive := false
 	defer func() { k.close(outlive) }()
 	out.desk = k
-	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(ctx, m, id, token, k) })
+	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(m, id, token, k) })
 	if err != nil {
 		return nil, c.requestFault(ctx, out.method, err)
 	}
@@ -281,10 +281,10 @@ func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
 }
 
 // relay passes on a message that came for the request with the id.
-func (c *Conn) relay(ctx context.Context, m *wire.Message, id uint64, token []byte, k *desk) {
+func (c *Conn) relay(m *wire.Message, id uint64, token []byte, k *desk) {
 	switch method := m.MethodName(); {
 	case m.Kind == wire.Request:
-		k.ask(ctx, m)
+		k.ask(m)
 	case method == protocol.NotificationCancelled:
 		c.withdraw(m)
 	case isNews(method):

@@ -138,9 +138,12 @@ func (d *duplex) told(m *wire.Message) {
 		}
 	default:
 		// A log line, or what nobody here knows.
-		if box := d.only(); isNews(m.MethodName()) || box == nil || !box.put(*m, nil) {
-			d.conn.unasked(m)
+		if !isNews(m.MethodName()) {
+			if box := d.only(); box != nil && box.put(*m, nil) {
+				return
+			}
 		}
+		d.conn.unasked(m)
 	}
 }
 

@@ -125,7 +125,7 @@ func (l *httpLink) item(raw []byte) bool {
 			break
 		}
 		// Its caller may be slow, and others wait for this stream.
-		k.askLater(l.conn.ctx, &m)
+		k.askLater(&m)
 	}
 	return true
 }
