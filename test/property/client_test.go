@@ -97,11 +97,10 @@ type asked struct {
 
 // sub is a subscription.
 type sub struct {
-	on      bool // it was confirmed
-	off     bool // its end was confirmed
-	at      int64
-	listen  *request // modern
-	updates int
+	on     bool // it was confirmed
+	off    bool // its end was confirmed
+	at     int64
+	listen *request // modern
 }
 
 func newClient(r *run, name string) *client {

@@ -163,7 +163,6 @@ func (c *client) notification(f *frame, on *request) {
 			c.fail("was told of %s, to which it is not subscribed", p.URI)
 			return
 		}
-		s.updates++
 		s.at = max(s.at, p.Mark.At)
 		if on != nil && c.modern && string(p.Meta.Subscription) != on.id {
 			c.fail("was told of %s for the subscription %s on the stream of %s", p.URI, p.Meta.Subscription, on.id)

@@ -46,8 +46,6 @@ type peer struct {
 	mu        sync.Mutex
 	ready     bool   // the hub has been told what it has
 	owner     string // whose own connection it is; "" for a shared one
-	able      capabilities
-	level     string
 	subs      map[string]bool
 	listens   map[string]filter // by the raw id of the request
 	jobs      map[string]*job   // calls under way, by raw id
@@ -150,7 +148,6 @@ func (p *peer) asks(f *frame) {
 	switch {
 	case f.Method == "initialize" && !s.modern:
 		p.mu.Lock()
-		p.able = f.Params.Capabilities
 		for name := range f.Params.Capabilities.Experimental {
 			p.owner = name
 		}
@@ -175,9 +172,6 @@ func (p *peer) asks(f *frame) {
 		}
 		p.mu.Unlock()
 	case f.Method == "logging/setLevel":
-		p.mu.Lock()
-		p.level = f.Params.Level
-		p.mu.Unlock()
 	case f.Method == "subscriptions/listen":
 		p.mu.Lock()
 		p.listens[string(f.ID)] = f.Params.Notifications

@@ -116,17 +116,6 @@ func (p *Peer) Ask(id, request string, answer func(Message) string) (before []Me
 	}
 }
 
-// Await returns the next message that is a notification or a request with the
-// method. What came before it is lost.
-func (p *Peer) Await(method string) Message {
-	p.tb.Helper()
-	for {
-		if m := p.Next(); m.Method == method {
-			return m
-		}
-	}
-}
-
 // StdioPeer starts a server and speaks with it on its standard input and output.
 func StdioPeer(tb testing.TB, env []string, name string, args ...string) *Peer {
 	tb.Helper()
