@@ -33,7 +33,7 @@ release: ## build the archives for all systems, and their checksums, into dist/
 
 # The stages of the whole check, in this order also under make -j.
 test: check cross ## the whole check; ends with the test runner's summary
-	$(TOOLS)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 20m ./...
+	TOOLCRIB_TEST_POSTGRES=required $(TOOLS)/gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -race -timeout 20m ./...
 
 setup: ## install and build what the check needs and is missing
 	@test/setup/system.sh

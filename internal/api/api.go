@@ -19,12 +19,16 @@ const Base = "/api/v1"
 // Problem is an error (RFC 9457), with the stable code of the message
 // catalogue. Title, Detail and Remedy are in the language asked for.
 type Problem struct {
-	Type     string          `json:"type" doc:"URN of the code" example:"urn:toolcrib:server_unknown"`
-	Title    string          `json:"title" doc:"What went wrong"`
-	Status   int             `json:"status" doc:"HTTP status"`
-	Code     string          `json:"code" doc:"Stable code, for programs"`
-	Detail   string          `json:"detail,omitempty" doc:"What went wrong, and what to do"`
-	Remedy   string          `json:"remedy,omitempty" doc:"What to do"`
+	Type   string `json:"type" doc:"URN of the code" example:"urn:toolcrib:server_unknown"`
+	Title  string `json:"title" doc:"What went wrong"`
+	Status int    `json:"status" doc:"HTTP status"`
+	Code   string `json:"code" doc:"Stable code, for programs"`
+	Detail string `json:"detail,omitempty" doc:"What went wrong, and what to do"`
+	Remedy string `json:"remedy,omitempty" doc:"What to do"`
+
+	Class       string `json:"class" doc:"Of what kind the error is; one for each code" enum:"network,permission,unavailable,params,server,request,question,cancelled,limit,outcome,config,internal"`
+	UserMessage string `json:"userMessage" doc:"One sentence for a person who knows nothing of MCP"`
+
 	Problems []ConfigProblem `json:"problems,omitempty" doc:"For config_invalid: every problem of the text"`
 }
 
@@ -70,53 +74,66 @@ type ConfigStatus struct {
 
 // Server is one server.
 type Server struct {
-	Key           string     `json:"key"`
-	Name          string     `json:"name" doc:"For people"`
-	Kind          string     `json:"kind" enum:"builtin,stdio,http,sse,ws"`
-	State         string     `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
-	Event         string     `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
-	Since         time.Time  `json:"since" doc:"When it came into this state"`
-	Code          string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
-	Reason        string     `json:"reason,omitempty" doc:"Why it is not ready"`
-	Remedy        string     `json:"remedy,omitempty" doc:"What to do about it"`
-	Retry         *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
-	PID           int        `json:"pid,omitempty" doc:"Of the first of its processes"`
-	PIDs          []int      `json:"pids,omitempty" doc:"Of all processes that were started for it, without those that they started"`
-	Connection    string     `json:"connection,omitempty" enum:"auto,shared,perCaller" doc:"Whose the connections to it are; not there for one that is built in"`
-	Instances     int        `json:"instances" doc:"Shared connections that are up"`
-	Callers       int        `json:"callers,omitempty" doc:"Connections of callers' own that are up"`
-	Subscriptions int        `json:"subscriptions,omitempty" doc:"Of callers to its resources"`
-	Calls         int        `json:"calls" doc:"Under way on it"`
-	Leases        []Lease    `json:"leases,omitempty" doc:"That keep it running"`
-	Starts        int        `json:"starts" doc:"Attempts to connect since the hub started"`
-	Losses        int        `json:"losses" doc:"Connections that ended by themselves since the hub started"`
-	Misses        int        `json:"misses,omitempty" doc:"Health checks in a row without an answer"`
-	Breaker       string     `json:"breaker" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while, as the last ones failed"`
-	Changed       []string   `json:"changedTools,omitempty" doc:"Of a pinned server: tools to be accepted"`
-	Tools         int        `json:"tools" doc:"Tools that are offered"`
-	Hidden        int        `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
-	Resources     int        `json:"resources" doc:"Resources that are offered"`
-	Templates     int        `json:"templates" doc:"Templates of resources that are offered"`
-	Prompts       int        `json:"prompts" doc:"Prompts that are offered"`
-	Clashing      []string   `json:"clashingUris,omitempty" doc:"URIs and templates that another server has as well, so that these are listed in a form with the server's key"`
-	Junk          int64      `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
-	Stderr        string     `json:"stderr,omitempty" doc:"The end of what it wrote to standard error"`
-	Protocol      string     `json:"protocol,omitempty" doc:"The MCP revision agreed upon"`
-	Info          string     `json:"info,omitempty" doc:"What it calls itself"`
-	Enabled       bool       `json:"enabled"`
-	AutoStart     bool       `json:"autoStart"`
-	Preload       bool       `json:"preload"`
-	IdleStop      string     `json:"idleStop,omitempty" doc:"It ends after so long without a call or a lease" example:"5m0s"`
-	Pinned        bool       `json:"pinned"`
-	Priority      int        `json:"priority"`
-	Timeout       string     `json:"timeout" doc:"Of one call" example:"30s"`
-	Command       string     `json:"command,omitempty" doc:"What may be a secret is masked"`
-	Args          []string   `json:"args,omitempty" doc:"What may be a secret is masked"`
-	Dir           string     `json:"cwd,omitempty"`
-	URL           string     `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
-	Env           []string   `json:"env,omitempty" doc:"Names only"`
-	Headers       []string   `json:"headers,omitempty" doc:"Names only"`
-	Defined       bool       `json:"defined" doc:"It has an entry in the configuration file"`
+	Key           string      `json:"key"`
+	Name          string      `json:"name" doc:"For people"`
+	Kind          string      `json:"kind" enum:"builtin,stdio,http,sse,ws"`
+	State         string      `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
+	Event         string      `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
+	Since         time.Time   `json:"since" doc:"When it came into this state"`
+	Code          string      `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
+	Reason        string      `json:"reason,omitempty" doc:"Why it is not ready"`
+	Remedy        string      `json:"remedy,omitempty" doc:"What to do about it"`
+	Retry         *time.Time  `json:"retry,omitempty" doc:"When it is tried next"`
+	PID           int         `json:"pid,omitempty" doc:"Of the first of its processes"`
+	PIDs          []int       `json:"pids,omitempty" doc:"Of all processes that were started for it, without those that they started"`
+	Connection    string      `json:"connection,omitempty" enum:"auto,shared,perCaller" doc:"Whose the connections to it are; not there for one that is built in"`
+	Instances     int         `json:"instances" doc:"Shared connections that are up"`
+	Callers       int         `json:"callers,omitempty" doc:"Connections of callers' own that are up"`
+	Subscriptions int         `json:"subscriptions,omitempty" doc:"Of callers to its resources"`
+	Calls         int         `json:"calls" doc:"Under way on it"`
+	Leases        []Lease     `json:"leases,omitempty" doc:"That keep it running"`
+	Starts        int         `json:"starts" doc:"Attempts to connect since the hub started"`
+	Losses        int         `json:"losses" doc:"Connections that ended by themselves since the hub started"`
+	Misses        int         `json:"misses,omitempty" doc:"Health checks in a row without an answer"`
+	Breaker       string      `json:"breaker" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while, as the last ones failed"`
+	Changed       []string    `json:"changedTools,omitempty" doc:"Of a pinned server: tools to be accepted"`
+	Tools         int         `json:"tools" doc:"Tools that are offered"`
+	Hidden        int         `json:"hidden,omitempty" doc:"Tools that the configuration hides"`
+	Resources     int         `json:"resources" doc:"Resources that are offered"`
+	Templates     int         `json:"templates" doc:"Templates of resources that are offered"`
+	Prompts       int         `json:"prompts" doc:"Prompts that are offered"`
+	Clashing      []string    `json:"clashingUris,omitempty" doc:"URIs and templates that another server has as well, so that these are listed in a form with the server's key"`
+	Junk          int64       `json:"junkLines,omitempty" doc:"Lines on its standard output that were no messages"`
+	Stderr        string      `json:"stderr,omitempty" doc:"The end of what it wrote to standard error"`
+	Protocol      string      `json:"protocol,omitempty" doc:"The MCP revision agreed upon"`
+	Info          string      `json:"info,omitempty" doc:"What it calls itself"`
+	Enabled       bool        `json:"enabled"`
+	AutoStart     bool        `json:"autoStart"`
+	Preload       bool        `json:"preload"`
+	IdleStop      string      `json:"idleStop,omitempty" doc:"It ends after so long without a call or a lease" example:"5m0s"`
+	Pinned        bool        `json:"pinned"`
+	Priority      int         `json:"priority"`
+	Timeout       string      `json:"timeout" doc:"Of one call" example:"30s"`
+	Retries       int         `json:"retries" doc:"How often a call that failed is tried again, if it certainly cannot take effect twice"`
+	CallLimits    *CallLimits `json:"callLimits,omitempty" doc:"How many calls it gets"`
+	ToolCache     string      `json:"toolCache,omitempty" doc:"Results of tools that only read are kept so long" example:"30s"`
+	Validate      bool        `json:"validate" doc:"Arguments are held against the tools' schemas"`
+	Pool          string      `json:"pool,omitempty" doc:"Whose members have the same tools"`
+	Command       string      `json:"command,omitempty" doc:"What may be a secret is masked"`
+	Args          []string    `json:"args,omitempty" doc:"What may be a secret is masked"`
+	Dir           string      `json:"cwd,omitempty"`
+	URL           string      `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
+	Env           []string    `json:"env,omitempty" doc:"Names only"`
+	Headers       []string    `json:"headers,omitempty" doc:"Names only"`
+	Defined       bool        `json:"defined" doc:"It has an entry in the configuration file"`
+}
+
+// CallLimits are how many calls there may be. What is not there is not bounded.
+type CallLimits struct {
+	Concurrency int     `json:"concurrency,omitempty" doc:"Under way at once"`
+	Queue       int     `json:"queue,omitempty" doc:"That may wait for their turn"`
+	Rate        float64 `json:"rate,omitempty" doc:"A second, on average"`
+	Burst       int     `json:"burst,omitempty" doc:"At once after a pause"`
 }
 
 // ServerList is every server, in the order of the configuration.
@@ -197,6 +214,11 @@ type Call struct {
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object"`
 	LogLevel  string          `json:"logLevel,omitempty" doc:"Log lines of the server from this level on are wanted" enum:"debug,info,notice,warning,error,critical,alert,emergency"`
 
+	MaxRetries  *int   `json:"maxRetries,omitempty" doc:"How often it is tried again, from 0 to 10, in place of what is configured; only if it certainly cannot take effect twice"`
+	Timeout     string `json:"timeout,omitempty" doc:"For the call with its retries, if that is sooner than the configured time" example:"30s"`
+	UserMessage string `json:"userMessage,omitempty" doc:"What the session's state tells a person, in place of the usual sentences; at most 500 characters"`
+	Session     string `json:"session,omitempty" doc:"A name for the caller's own conversation, of at most 128 characters: calls under one name have one state, and are found under it in the record of calls"`
+
 	// A server that has questions (2026-07-28, "Multi Round-Trip Requests")
 	// is answered by the same call with these two.
 	Answers      json.RawMessage `json:"inputResponses,omitempty" doc:"Answers to the questions of the result before"`
@@ -271,6 +293,8 @@ type ConfigDiff struct {
 	Removed   []string `json:"removed"`
 	Unchanged []string `json:"unchanged"`
 	Views     bool     `json:"views" doc:"Groups, or what is known of clients, change"`
+	Settings  bool     `json:"settings" doc:"What is about Toolcrib itself changes, such as the limits of callers; it holds at once"`
+	NextStart []string `json:"nextStart" doc:"Members of the file that say other than when Toolcrib started, and take effect when it starts the next time"`
 }
 
 // Import is another program's file, whose servers are to be taken over.

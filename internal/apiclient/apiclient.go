@@ -217,7 +217,7 @@ func (c *Client) lost(ctx context.Context, err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		cause = u.Err
 	}
-	return hub.E(message.HubUnreachable, err, "where", c.where, "detail", cause.Error())
+	return hub.E(message.HubUnreachable, err, "where", c.where).With("detail", message.Cause(cause))
 }
 
 // into makes the request and decodes its answer into out, unless that is nil.
@@ -232,7 +232,7 @@ func (c *Client) into(ctx context.Context, r request, out any) error {
 	case err != nil:
 		return c.lost(ctx, err)
 	case len(raw) > maxAnswer:
-		return c.unusable(fmt.Sprintf("the answer is larger than %d MiB", maxAnswer>>20))
+		return c.unusable("the answer is larger than %d MiB", maxAnswer>>20)
 	case out == nil:
 		return nil
 	}
@@ -241,13 +241,13 @@ func (c *Client) into(ctx context.Context, r request, out any) error {
 		return nil
 	}
 	if err := json.Unmarshal(raw, out); err != nil {
-		return c.unusable("the answer to " + r.method + " " + r.path + " is not the JSON that was expected")
+		return c.unusable("the answer to %s %s is not the JSON that was expected", r.method, r.path)
 	}
 	return nil
 }
 
-func (c *Client) unusable(detail string) error {
-	return hub.E(message.HubAnswerUnusable, nil, "where", c.where, "detail", detail)
+func (c *Client) unusable(format string, args ...any) error {
+	return hub.E(message.HubAnswerUnusable, nil, "where", c.where).With("detail", message.Say(format, args...))
 }
 
 // encode is json.Marshal that leaves the letters of texts as they are.
@@ -300,7 +300,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	var p api.Problem
 	if !strings.HasSuffix(kind, "json") || json.Unmarshal(raw, &p) != nil || p.Code == "" {
-		return c.unusable(fmt.Sprintf("HTTP %d without a problem that this program understands", resp.StatusCode))
+		return c.unusable("HTTP %d without a problem that this program understands", resp.StatusCode)
 	}
 	p.Status = resp.StatusCode
 	return &Error{Problem: p}

@@ -13,16 +13,20 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/builtin"
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/datadir"
+	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/face/mcp"
 	"github.com/toolcrib/toolcrib/internal/face/rest"
 	"github.com/toolcrib/toolcrib/internal/fleet"
@@ -34,6 +38,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/stats"
+	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/internal/telemetry"
 	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
@@ -99,11 +105,20 @@ type App struct {
 	bus     *bus.Bus
 	ended   *bus.Bus // of calls; apart, since a burst of them would push other events out
 	source  *control.Source
+	callers atomic.Pointer[hub.Gate] // that bounds each of them
+	shown   *bus.Bus                 // of the states of calls; apart as well
+	store   *store.DB
+	keys    audit.Keys // of the record of calls
+	audit   *audit.Log
+	states  *callstate.Tracker
+	events  *events.Log
 	trees   *proc.Ledger // the processes of servers
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
 	journal *journal.Journal
 	stats   *stats.Stats
+	tally   telemetry.Tally
+	traces  *telemetry.Traces // nil if none are sent
 	call    *call.Pipeline
 	gateway *gateway.Gateway
 	control *control.Control
@@ -125,8 +140,9 @@ type App struct {
 // nothing yet. On an error, a [*hub.Error] or [config.Problems], nothing is
 // held. Stop is to be called also if Start never is.
 func New(ctx context.Context, opt Options) (_ *App, err error) {
+	opt.Log = slog.New(telemetry.NewHandler(opt.Log.Handler()))
 	a := &App{
-		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{}, ended: &bus.Bus{},
+		opt: opt, log: opt.Log, started: time.Now(), bus: &bus.Bus{}, ended: &bus.Bus{}, shown: &bus.Bus{},
 		failed: make(chan error, 8), over: make(chan struct{}), stopped: make(chan struct{}),
 		phases: phases{last: time.Now()},
 	}
@@ -144,6 +160,10 @@ func New(ctx context.Context, opt Options) (_ *App, err error) {
 		return nil, err
 	}
 	a.phases.done("data directory")
+	if err := a.openStore(ctx); err != nil {
+		return nil, err
+	}
+	a.phases.done("database")
 	if err := a.listen(ctx); err != nil {
 		return nil, err
 	}
@@ -174,11 +194,11 @@ func (a *App) openData(path string) error {
 	if path == "" {
 		var err error
 		if path, err = datadir.Default(); err != nil {
-			return hub.E(message.DataDirUnusable, err, "path", "", "detail", err.Error())
+			return hub.E(message.DataDirUnusable, err, "path", "").With("detail", message.Cause(err))
 		}
 	}
 	unusable := func(err error) error {
-		return hub.E(message.DataDirUnusable, err, "path", path, "detail", err.Error())
+		return hub.E(message.DataDirUnusable, err, "path", path).With("detail", message.Cause(err))
 	}
 	dir, err := datadir.Open(path)
 	if taken, ok := errors.AsType[*datadir.LockedError](err); ok {
@@ -225,7 +245,7 @@ func (a *App) listen(ctx context.Context) (err error) {
 	}
 	path, err := a.dir.Socket()
 	if err != nil {
-		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
+		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
 	}
 	if a.socket, err = httpd.ListenSocket(ctx, path); err != nil {
 		return err
@@ -258,9 +278,12 @@ func (a *App) assemble() error {
 		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
 	})
 	a.stats = a.measure()
+	if err := a.openTraces(resolver); err != nil {
+		return err
+	}
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
-		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews,
+		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews, Settings: a.applied,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
@@ -269,17 +292,19 @@ func (a *App) assemble() error {
 		},
 	})
 	a.call = call.New(call.Options{
-		Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.stats.Observe,
+		Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.observe, Tracer: a.traces.Tracer(),
+		Audit: a.audit, States: a.states, Settings: a.callSettings,
 		AllowPrivateLinks: a.opt.AllowPrivateLinks,
 	})
 	a.gateway = gateway.New(gateway.Options{
-		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info,
+		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info, Language: a.usual,
 	})
 	a.mcp = mcp.New(a.gateway)
 	a.rest = rest.New(rest.Options{
-		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal, Stats: a.stats,
+		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal, Stats: a.stats, States: a.states, Events: a.events,
 		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
+		Language: a.usual,
 	})
 	listeners := []net.Listener{a.socket}
 	if a.ln != nil {
@@ -287,7 +312,7 @@ func (a *App) assemble() error {
 	}
 	var err error
 	a.http, err = httpd.New(httpd.Options{
-		Listeners: listeners, Doors: a.doors(), Refuse: refuse, Log: a.log, Tokens: a.tokens,
+		Listeners: listeners, Doors: a.doors(), Refuse: a.refuse, Log: a.log, Tokens: a.tokens,
 		AllowHosts: a.opt.AllowHosts, RequireToken: a.opt.RequireToken, TLS: a.tls,
 	})
 	return err

@@ -31,19 +31,27 @@ func (a *App) doors() http.Handler {
 	mux.HandleFunc("GET /readyz", a.readyz)
 	mux.Handle("GET /metrics", a.metrics())
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		rest.Refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
+		rest.Refuse(w, a.language(r), http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 	})
 	return mux
 }
 
 // refuse answers a request that no door sees, in the way of the door that it
 // was meant for.
-func refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+func (a *App) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
 	for _, path := range [...]string{"/mcp", "/sse", "/messages", "/ws/"} {
 		if strings.HasPrefix(r.URL.Path, path) {
-			mcp.Refuse(w, status, e)
+			mcp.Refuse(w, a.language(r), status, e)
 			return
 		}
 	}
-	rest.Refuse(w, r, status, e)
+	rest.Refuse(w, a.language(r), status, e)
 }
+
+// language is that in which the client of a request is told things.
+func (a *App) language(r *http.Request) message.Lang {
+	return message.Prefer(strings.Join(r.Header["Accept-Language"], ","), a.usual())
+}
+
+// usual is the language of whoever does not say which they want.
+func (a *App) usual() message.Lang { return a.control.Source().Config.Language }

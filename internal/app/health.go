@@ -41,7 +41,7 @@ type serverHealth struct {
 // down does not make the hub unready, and neither does a configuration file
 // that is not in force.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
-	lang := message.FromHeader(r.Header.Get("Accept-Language"))
+	lang := a.language(r)
 	body := readiness{Status: "ready", Servers: []serverHealth{}}
 	status := http.StatusOK
 	if src := a.control.Source(); src.Fault != nil {
@@ -70,9 +70,13 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 // reasons is why a file is not in force, a line for each reason.
 func reasons(fault error, lang message.Lang) string {
 	if problems, ok := errors.AsType[config.Problems](fault); ok {
-		return problems.Error()
+		lines := make([]string, len(problems))
+		for i, e := range problems {
+			lines[i] = e.In(lang)
+		}
+		return strings.Join(lines, "\n")
 	}
-	return hub.AsError(fault).Text(lang).String()
+	return hub.AsError(fault).In(lang)
 }
 
 func writeJSON(w http.ResponseWriter, status int, body any) {

@@ -34,9 +34,13 @@ type step struct {
 // Start begins to serve. It does not wait for any server: what is known of
 // them from before is listed at once. The error is a [*hub.Error].
 func (a *App) Start() error {
+	a.run("record of calls", a.audit.Run)
+	a.run("events", a.events.Run)
+	a.run("states of calls", a.states.Run)
 	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
 	a.run("figures", a.stats.Run)
+	a.run("traces", a.traces.Run)
 	a.run("memory", tidy)
 	a.run("orphans", proc.ReapOrphans)
 	a.run("servers", a.keepServers)
@@ -70,7 +74,7 @@ func (a *App) Start() error {
 		PID: os.Getpid(), URL: a.URL(), Socket: a.socket.Addr().String(), Version: a.opt.Version, Started: a.started,
 	})
 	if err != nil {
-		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path(), "detail", err.Error())
+		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
 	}
 	a.onStop("address", func(context.Context) error { return a.dir.RemoveHub() })
 	a.phases.done("doors")

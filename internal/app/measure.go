@@ -39,7 +39,9 @@ func (a *App) measure() *stats.Stats {
 
 // metrics is the page that Prometheus reads.
 func (a *App) metrics() http.Handler {
-	return telemetry.New(telemetry.Options{
+	opt := telemetry.Options{
+		Errors: a.tally.Errors, Spans: a.traces.Spans, Queues: a.queues, Cache: a.caches, Checks: a.checks,
+		Record: a.recording, Events: a.publishing,
 		Version: a.opt.Version, Stats: a.stats, Log: a.log, Servers: a.fleet.Status, Sessions: a.gateway.Sessions,
 		Tools:       func() int { return len(a.catalog.Snapshot().Entries()) },
 		ConfigValid: func() bool { return a.control.Source().Fault == nil },
@@ -50,5 +52,9 @@ func (a *App) metrics() http.Handler {
 			}
 			return all
 		},
-	}).Handler()
+	}
+	if a.traces == nil {
+		opt.Spans = nil
+	}
+	return telemetry.New(opt).Handler()
 }

@@ -24,19 +24,19 @@ func network(opt Options) (transport.Network, error) {
 	if opt.CACert == "" {
 		return n, nil
 	}
-	unusable := func(err error, detail string) error {
-		return hub.E(message.CAUnusable, err, "path", opt.CACert, "detail", detail)
+	unusable := func(err error, detail message.Phrase) error {
+		return hub.E(message.CAUnusable, err, "path", opt.CACert).With("detail", detail)
 	}
 	text, err := os.ReadFile(opt.CACert)
 	if err != nil {
-		return n, unusable(err, err.Error())
+		return n, unusable(err, message.Cause(err))
 	}
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		return n, unusable(err, "the system's own certificates cannot be read: "+err.Error())
+		return n, unusable(err, message.Say("the system's own certificates cannot be read: %s", message.Cause(err)))
 	}
 	if !pool.AppendCertsFromPEM(text) {
-		return n, unusable(nil, "there is no certificate in it (PEM is expected)")
+		return n, unusable(nil, message.Say("there is no certificate in it (PEM is expected)"))
 	}
 	n.RootCAs = pool
 	return n, nil

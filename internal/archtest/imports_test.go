@@ -12,7 +12,7 @@ import (
 // are open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call control catalog approval audit policy auth httpd transport protocol wire hub bus api journal config toolindex stats")
+	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api journal config toolindex stats")
 	return map[string][]string{
 		"atomicfile":      nil,
 		"wire":            nil,
@@ -30,7 +30,7 @@ func mayImport() map[string][]string {
 		"apiclient":       list("api hub"),
 		"journal":         list("api bus hub"),
 		"bridge":          list("transport protocol wire hub"),
-		"telemetry":       list("hub stats"),
+		"telemetry":       list("hub secret stats"),
 		"protocol":        list("wire"),
 		"hub":             nil,
 		"transport":       list("wire protocol proc"),
@@ -39,6 +39,7 @@ func mayImport() map[string][]string {
 		"policy":          list("hub"),
 		"bus":             list("hub"),
 		"store":           list("hub"),
+		"store/storetest": list("store"),
 		"builtin":         list("hub"),
 		"httpd":           list("auth hub"),
 		"oauth":           list("secret"),
@@ -47,8 +48,10 @@ func mayImport() map[string][]string {
 		"catalog":         list("search hub protocol bus wire"),
 		"auth":            list("store bus hub secret"),
 		"approval":        list("store bus hub secret"),
+		"callstate":       list("hub bus"),
+		"events":          list("store bus hub api wire callstate"),
 		"audit":           list("store bus hub secret"),
-		"call":            list("catalog fleet upstream transport policy approval audit protocol wire hub bus"),
+		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),
 		"face/mcp":        face,
@@ -56,7 +59,7 @@ func mayImport() map[string][]string {
 		"face/xiaozhi":    face,
 		"face/device":     face,
 		"face/web":        face,
-		"cli":             list("app api apiclient auth bridge config config/importer datadir hub sandbox transport wire"),
+		"cli":             list("app api apiclient auth bridge config config/importer datadir hub sandbox store transport wire"),
 		"app":             {"*"},
 	}
 }

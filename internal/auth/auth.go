@@ -99,9 +99,9 @@ func From(ctx context.Context) hub.Principal {
 }
 
 func unusable(path string, err error) *hub.Error {
-	detail := err.Error()
+	said := err
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		detail = p.Err.Error() // the path is told by the text
+		said = p.Err // the path is told by the text
 	}
-	return hub.E(message.TokenUnusable, err, "path", path, "detail", detail)
+	return hub.E(message.TokenUnusable, err, "path", path).With("detail", message.Cause(said))
 }

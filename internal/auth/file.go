@@ -98,7 +98,7 @@ func readToken(path string) (string, error) {
 		return "", unusable(path, err)
 	}
 	if detail := exposure(info); detail != "" {
-		return "", hub.E(message.TokenExposed, nil, "path", path, "detail", detail)
+		return "", hub.E(message.TokenExposed, nil, "path", path).With("detail", message.Term(detail))
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxToken+1))
 	if err != nil {

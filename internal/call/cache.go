@@ -63,6 +63,7 @@ type origin struct {
 // standing says how the cache stood when a read was sent.
 type standing struct {
 	changes uint64
+	server  string          // that was asked; "" for a resource
 	conn    <-chan struct{} // closed when the connection that it was sent on has ended
 }
 
@@ -84,6 +85,7 @@ func (p *Pipeline) recall(_ context.Context, r *run) error {
 	if r.reply, changes = p.cache.get(r); r.reply == nil {
 		r.stands = &standing{changes: changes}
 	}
+	r.record.Cached = r.reply != nil
 	return nil
 }
 
@@ -92,7 +94,7 @@ func (p *Pipeline) keep(_ context.Context, r *run) error {
 	if r.stands == nil || r.reply.Message.Kind != wire.Response || protocol.KindOf(&r.reply.Message, r.reply.Era) != protocol.ResultComplete {
 		return nil
 	}
-	if scope, life, ok := r.lasting(); ok {
+	if scope, life, ok := r.lasting(r.server.ResourceCache > 0); ok {
 		p.cache.put(r, scope, life)
 	}
 	return nil
@@ -106,16 +108,17 @@ const (
 	scopeCaller = "caller " // and its id
 )
 
-// lasting is for whom, and how long, the reply is good.
-func (r *run) lasting() (scope string, life time.Duration, ok bool) {
+// lasting is for whom, and how long, the reply is good: 0 for as long as is
+// configured, if that is set.
+func (r *run) lasting(set bool) (scope string, life time.Duration, ok bool) {
 	m := &r.reply.Message
 	if r.reply.Era == protocol.Legacy {
-		return r.scope(), 0, r.server.ResourceCache > 0
+		return r.scope(), 0, set
 	}
 	scope = scopeModern + r.Principal.Subject
 	ttl := m.Member("ttlMs")
 	if !ttl.Exists() {
-		return scope, 0, r.server.ResourceCache > 0
+		return scope, 0, set
 	}
 	if shared, _ := wire.String(m.Raw, m.Member("cacheScope")); shared == "public" {
 		scope = scopePublic
@@ -253,6 +256,9 @@ func (p *Pipeline) Updated(server string, callers []string, raw []byte) {
 func (p *Pipeline) Listed(server hub.Server, lists hub.Lists) {
 	if lists.Asked&(hub.ListResources|hub.ListTemplates) != 0 {
 		p.cache.changed(server.Key, func(string) bool { return true })
+	}
+	if lists.Announced.Has(hub.ListTools) {
+		p.tools.changed(server.Key)
 	}
 }
 

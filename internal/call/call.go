@@ -5,32 +5,47 @@ package call
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
-	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // Request is one call as its caller put it.
 type Request struct {
-	Principal hub.Principal
-	Session   string        // the caller's conversation, "" if it has none; with the message's id it names the call
-	Caller    *hub.Caller   // whose conversation it is, for servers that have connections by caller; nil for nobody's
-	Viewer    hub.Viewer    // through which view the caller looks
-	Message   *wire.Message // a scanned request of a method in [protocol.StageCall]
-	Level     string        // log level that the caller wants, "" for none
-	Exchange  hub.Exchange
+	Principal  hub.Principal
+	Session    string        // the caller's conversation, "" if it has none; with the message's id it names the call
+	SessionRef string        // names that conversation in records and states; "" for [hub.SessionRef] of Session
+	Caller     *hub.Caller   // whose conversation it is, for servers that have connections by caller; nil for nobody's
+	Viewer     hub.Viewer    // through which view the caller looks
+	Message    *wire.Message // a scanned request of a method in [protocol.StageCall]
+	Level      string        // log level that the caller wants, "" for none
+	Lang       message.Lang  // in which the caller is told how the call gets on; "" is English
+	Exchange   hub.Exchange
+
+	// Timeout ends the call earlier than its server's limit does; 0 for no
+	// earlier. A longer one changes nothing.
+	Timeout time.Duration
+	// MaxRetries takes the place of what is configured; nil for that. At most 10
+	// count, and a negative one is 0.
+	MaxRetries *int
+	// Again is the call that is made once more by hand, of a
+	// [callstate.Retry]; nil for a new one.
+	Again *callstate.Call
+	// UserMessage is what the session's state shows while the call is under way;
+	// "" for the usual text.
+	UserMessage string
 
 	// Mirrored returns the values of a header of the request, where the caller
 	// has to mirror arguments into headers; nil elsewhere.
@@ -53,6 +68,19 @@ type Options struct {
 	Bus     *bus.Bus     // gets one [hub.CallEnded] for each call of a tool; nil tells nobody
 	Log     *slog.Logger
 
+	// Audit has each call recorded, but for completions: one that may change
+	// something before it is sent, and then its outcome. Nil records nothing.
+	Audit *audit.Log
+	// States follows the calls of tools for those who watch a session; nil does not.
+	States *callstate.Tracker
+
+	// Tracer makes the spans of calls; nil makes none.
+	Tracer trace.Tracer
+
+	// Settings are those that a reload may change; they are asked for each time. Nil
+	// is the zero value.
+	Settings func() Settings
+
 	// Observe is told of each call of a tool that ended, before its caller is.
 	// Nothing is left out, as may happen on a bus. It must not block; nil is
 	// nobody.
@@ -63,15 +91,29 @@ type Options struct {
 	AllowPrivateLinks bool
 }
 
+// Settings are what of the pipeline a reload may change, besides what it finds in
+// the definitions of the servers.
+type Settings struct {
+	Caller hub.Gate // bounds the calls of each caller
+}
+
 // Pipeline carries calls through the stages. Safe for concurrent use.
 type Pipeline struct {
 	catalog  *catalog.Catalog
 	fleet    *fleet.Fleet
 	bus      *bus.Bus
 	observe  func(hub.CallRecord)
+	audit    *audit.Log
+	states   *callstate.Tracker
+	tracing  tracing
 	calls    *Registry
 	log      *slog.Logger
 	verbs    map[string]*verb
+	ids      *ids
+	turns    *turns
+	schemas  *validators
+	gates    *gates
+	tools    *toolCache
 	cache    *cache
 	mentions *mentions
 	results  *results
@@ -83,8 +125,15 @@ type Pipeline struct {
 func New(opt Options) *Pipeline {
 	p := &Pipeline{
 		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
+		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{},
 		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
 	}
+	settings := opt.Settings
+	if settings == nil {
+		settings = func() Settings { return Settings{} }
+	}
+	p.schemas, p.tools = newValidators(opt.Log), newToolCache()
+	p.gates = newGates(opt.Fleet.Server, func() hub.Gate { return settings().Caller })
 	p.verbs = p.table()
 	return p
 }
@@ -98,41 +147,64 @@ func (p *Pipeline) SetLevel(level string) { p.fleet.SetLevel(level) }
 // run is one call on its way through the stages.
 type run struct {
 	Request
-	verb  *verb
-	began time.Time
-	end   context.CancelCauseFunc // of the call
-	clock clock
+	verb   *verb
+	record *hub.CallRecord // of the call; also of one that is not recorded, for the stages' sake
+	argued bool            // its arguments are in the record
+	end    context.CancelCauseFunc
+	state  *callstate.Call // nil if nobody follows the call
+	clock  clock
+	last   []func() // what is done when the call has ended; see later
 
 	name  string // of the tool or prompt, or the URI, as the caller put it
 	named bool   // it is a string
 
 	view   *catalog.View  // in which it is looked for
-	server *hub.Server    // whose it is
+	server *hub.Server    // whose it is: that it is sent to next, or was sent to last
 	own    string         // its name or URI at the server
 	entry  *catalog.Entry // of a tool
 
+	plan     plan  // who may carry it out, and how often it may be tried
+	pass     *pass // what it holds of limits; nil before there are any
 	up       upstream.Request
+	rising   *rising   // the exchange, if the caller wants to hear of progress
 	stands   *standing // of what may be kept of a resource that is read; nil if nothing may
 	prefixed bool      // the caller knows the server's URIs in the prefixed form
 	reply    *upstream.Reply
+	fault    *hub.Error  // that the reply tells in place of an answer, as a result that a model reads; nil if it does not
 	edits    []wire.Edit // in the reply
+}
+
+// later has a function called when the call has ended, however it ends, also by
+// a panic: those that came last first.
+func (r *run) later(f func()) { r.last = append(r.last, f) }
+
+// leave does what is left for later.
+func (r *run) leave() {
+	r.clock.stop()
+	for _, f := range r.last {
+		defer f() // the others as well, should one panic
+	}
 }
 
 // Do carries out one call. The error is a [*hub.Error]; an error that the
 // server answered with is a Result. Do returns when the call has ended, for
 // whatever reason: after that nothing reaches the exchange any more.
 func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
-	r := &run{Request: *req, began: time.Now()}
+	r := &run{Request: *req}
 	r.verb = p.verbs[req.Message.MethodName()]
 	if r.verb == nil {
 		return nil, hub.E(message.MethodUnknown, nil, "method", message.Quote(req.Message.MethodName()))
 	}
 	r.read()
-	err := p.do(ctx, r)
-	if r.verb.recorded {
-		p.record(r, err)
-	}
-	if err != nil {
+	r.listen()
+	p.begin(r)
+	ctx, span := p.tracing.begin(ctx, r)
+	err := errBroken // if a stage panics
+	defer func() {
+		p.finish(ctx, r, err)
+		p.tracing.end(ctx, span, r)
+	}()
+	if err = p.do(hub.WithCall(ctx, r.record), r); err != nil {
 		return nil, err
 	}
 	res := &Result{Message: r.reply.Message, Edits: r.edits, Era: r.reply.Era, Entry: r.entry}
@@ -147,6 +219,7 @@ func (r *run) read() {
 	r.name, r.named = wire.String(r.Message.Raw, r.verb.names(r.Message))
 }
 
+// do leads the call through the stages of its verb.
 func (p *Pipeline) do(ctx context.Context, r *run) error {
 	ctx, end, done, err := p.calls.begin(ctx, Key{r.Session, string(r.Message.ID.Of(r.Message.Raw))})
 	if err != nil {
@@ -154,100 +227,24 @@ func (p *Pipeline) do(ctx context.Context, r *run) error {
 	}
 	defer done()
 	r.end = end
+	defer r.leave()
 	for _, s := range r.verb.before {
 		if err := s(ctx, r); err != nil || r.reply != nil {
 			return err
 		}
 	}
-	for _, s := range r.verb.stages {
+	for _, s := range r.verb.way {
+		if err := s(ctx, r); err != nil {
+			return err
+		}
+		if r.reply != nil {
+			break
+		}
+	}
+	for _, s := range r.verb.back {
 		if err := s(ctx, r); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// attempts bounds how often a call is sent. It is sent again only if the
-// server provably did not get it (design D6).
-const attempts = 3
-
-// invoke sends the call to its server, within the server's time limit, unless
-// there is an answer already.
-func (p *Pipeline) invoke(ctx context.Context, r *run) error {
-	if r.reply != nil {
-		return nil
-	}
-	c := &r.clock
-	c.Exchange, c.server, c.end = r.Exchange, r.server, r.end
-	c.start(r.server.Timeout - time.Since(r.began))
-	defer c.stop()
-	for n := 1; ; n++ {
-		err := p.send(ctx, r)
-		if err == nil || n == attempts || ctx.Err() != nil || !errors.Is(err, transport.ErrNotSent) {
-			if err != nil {
-				p.log.Info("a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(), "attempts", n, "took", time.Since(r.began), "error", err)
-			}
-			return err
-		}
-	}
-}
-
-// label is what the log says of what was asked for. The user in a URI, and what
-// follows a "?" or "#" in it, may be a secret.
-func (r *run) label() string {
-	name := r.own
-	if at := strings.IndexAny(name, "?#"); at >= 0 {
-		name = name[:at]
-	}
-	if scheme, rest, ok := strings.Cut(name, "://"); ok {
-		authority, path, _ := strings.Cut(rest, "/")
-		if at := strings.LastIndex(authority, "@"); at >= 0 {
-			name = scheme + "://" + authority[at+1:] + "/" + path
-		}
-	}
-	return message.Quote(name)
-}
-
-// send sends the call once.
-func (p *Pipeline) send(ctx context.Context, r *run) (err error) {
-	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
-	if err != nil {
-		return err
-	}
-	defer func() { use.Done(err) }() // also if the exchange panics: the server is not to blame
-	if err = p.offered(r); err != nil {
-		return err
-	}
-	r.reply, err = use.Conn().Do(ctx, &r.up, &r.clock)
-	if r.stands != nil {
-		r.stands.conn = use.Conn().Done()
-	}
-	return err
-}
-
-// offered is an error if the tool has been hidden from the caller since it was
-// looked up, as it may be while the call waits for the server.
-func (p *Pipeline) offered(r *run) error {
-	if r.entry == nil {
-		return nil
-	}
-	view, err := p.catalog.View(r.Viewer)
-	if err != nil || view == r.view {
-		return err
-	}
-	now := view.Snapshot()
-	server, tool := r.server.Key, r.entry.Tool.Name
-	if !now.Listed(server) || view.Offers(server, tool) {
-		return nil
-	}
-	if slices.Contains(now.Changed(server), tool) {
-		return drifted(r.entry)
-	}
-	return toolUnknown(r)
-}
-
-// within bounds a call by the time limit of a server, from its beginning.
-func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, context.CancelFunc) {
-	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", server.Timeout.String())
-	return context.WithDeadlineCause(ctx, r.began.Add(server.Timeout), limit)
 }

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/fleet"
@@ -244,8 +246,8 @@ func TestRecords(t *testing.T) {
 		{`"s__fail"`, hub.CallRecord{Name: "s__fail", Server: "s", Tool: "fail", Outcome: hub.OutcomeToolError}},
 		{`"s__nofail"`, hub.CallRecord{Name: "s__nofail", Server: "s", Tool: "nofail", Outcome: hub.OutcomeOK}},
 		{`"s__refuse"`, hub.CallRecord{Name: "s__refuse", Server: "s", Tool: "refuse", Outcome: hub.OutcomeToolError}},
-		{`"s__silent"`, hub.CallRecord{Name: "s__silent", Server: "s", Tool: "silent", Outcome: hub.OutcomeFailed, Code: "timeout", Duration: 10 * time.Second}},
-		{`"s__die"`, hub.CallRecord{Name: "s__die", Server: "s", Tool: "die", Outcome: hub.OutcomeFailed, Code: "outcome_unknown"}},
+		{`"s__silent"`, hub.CallRecord{Name: "s__silent", Server: "s", Tool: "silent", Outcome: hub.OutcomeUnknown, Code: "timeout", Duration: 10 * time.Second}},
+		{`"s__die"`, hub.CallRecord{Name: "s__die", Server: "s", Tool: "die", Outcome: hub.OutcomeUnknown, Code: "outcome_unknown"}},
 		{`"s__none"`, hub.CallRecord{Name: "s__none", Outcome: hub.OutcomeFailed, Code: "tool_unknown"}},
 		{`"off__x"`, hub.CallRecord{Name: "off__x", Outcome: hub.OutcomeFailed, Code: "server_disabled"}},
 		{`"cancel"`, hub.CallRecord{Name: "cancel", Server: "s", Tool: "cancel", Outcome: hub.OutcomeCancelled, Code: "cancelled"}},
@@ -274,6 +276,15 @@ func TestRecords(t *testing.T) {
 				got := *(<-c.ended.C()).(hub.CallEnded).Call
 				if (got.Reason == "") != (got.Code == "") || strings.Contains(got.Reason, "s3cr3t") {
 					t.Errorf("the reason is %q", got.Reason)
+				}
+				if id, err := uuid.Parse(got.ID); err != nil || id.Version() != 7 {
+					t.Errorf("the id is %q", got.ID)
+				}
+				if tt.want.ID, tt.want.Method, tt.want.Session = got.ID, "tools/call", hub.SessionRef("session"); tt.want.Server != "" {
+					tt.want.Changing, tt.want.Verdict = true, hub.VerdictAllow
+					if tt.want.Code != "" {
+						tt.want.Attempts = []hub.Attempt{{Server: tt.want.Server, Code: tt.want.Code, Duration: tt.want.Duration}}
+					}
 				}
 				tt.want.Time, tt.want.Subject, tt.want.Door, tt.want.Reason = began, "ann", hub.DoorStdio, got.Reason
 				if res != nil {

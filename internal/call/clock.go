@@ -9,41 +9,44 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// maxStill is how long all questions of a call together may hold it up: a server
-// that never stops asking would else keep it for ever.
+// maxStill is how long a clock stands still at most, for all reasons together: a
+// server that never stops asking would else keep a call for ever.
 const maxStill = time.Hour
 
-// clock ends a call when its server has had its time. It stands still while a
-// question of the server's waits for the caller's answer: how long a person
-// thinks is not the server's doing. As the call's exchange it sees the questions
-// go by.
+// clock ends a call when its time is up, or one attempt of a call. It stands
+// still while it is held: while a question of the server's waits for the caller's
+// answer, since how long a person thinks is not the server's doing, and while the
+// call waits for its turn. As an exchange it sees the questions go by.
 type clock struct {
 	hub.Exchange
-	server *hub.Server
-	end    context.CancelCauseFunc // ends the call
+	server string                  // whose time it is, by its key
+	limit  time.Duration           // what there is of it
+	end    context.CancelCauseFunc // ends what is timed
 
 	mu      sync.Mutex
 	timer   *time.Timer
-	left    time.Duration // of the server's time, when it was last set going
-	still   time.Duration // how long it has stood still, when it was last stopped
+	left    time.Duration // of the time, when it was last set going
+	still   time.Duration // how long it has stood still, when it was last set going
 	since   time.Time     // when it was last set going, or stopped
-	open    int           // questions that are not answered
+	holds   int           // that are not released
 	stopped bool
 }
 
-// start sets the clock going; from then on stop has to be called.
-func (c *clock) start(left time.Duration) {
+// start sets the clock going for what began then; stop has to be called from then
+// on.
+func (c *clock) start(began time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left, c.since = left, time.Now()
-	if left <= 0 {
+	c.since = time.Now()
+	c.left = c.limit - c.since.Sub(began)
+	if c.left <= 0 {
 		c.over()
 		return
 	}
-	c.timer = time.AfterFunc(left, c.ring)
+	c.timer = time.AfterFunc(c.left, c.ring)
 }
 
-// stop ends the clock. Answers that come later change nothing.
+// stop ends the clock. What comes later changes nothing.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,12 +56,22 @@ func (c *clock) stop() {
 	}
 }
 
+// remains is how much is left of the time.
+func (c *clock) remains() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds > 0 {
+		return c.left
+	}
+	return c.left - time.Since(c.since)
+}
+
 // ring is called by the timer, perhaps just after that was set otherwise.
 func (c *clock) ring() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	limit := c.left
-	if c.open > 0 {
+	if c.holds > 0 {
 		limit = maxStill - c.still
 	}
 	if !c.stopped && time.Since(c.since) >= limit {
@@ -67,24 +80,26 @@ func (c *clock) ring() {
 }
 
 func (c *clock) over() {
-	c.end(hub.E(message.Timeout, nil, "server", c.server.Key, "limit", c.server.Timeout.String()))
+	c.end(hub.E(message.Timeout, nil, "server", c.server, "limit", c.limit.String()))
 }
 
 // Ask implements [hub.Exchange].
 func (c *clock) Ask(ctx context.Context, q hub.Question) {
 	answer := q.Answer
 	q.Answer = func(reply []byte, err error) {
-		c.answered()
+		c.release()
 		answer(reply, err)
 	}
-	c.asked()
+	c.hold()
 	c.Exchange.Ask(ctx, q)
 }
 
-func (c *clock) asked() {
+// hold has the clock stand still until it has been released as often as it was
+// held.
+func (c *clock) hold() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open++; c.open == 1 && c.timer != nil && !c.stopped {
+	if c.holds++; c.holds == 1 && c.timer != nil && !c.stopped {
 		now := time.Now()
 		c.left -= now.Sub(c.since)
 		c.since = now
@@ -92,10 +107,11 @@ func (c *clock) asked() {
 	}
 }
 
-func (c *clock) answered() {
+// release undoes one hold.
+func (c *clock) release() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open--; c.open == 0 && c.timer != nil && !c.stopped {
+	if c.holds--; c.holds == 0 && c.timer != nil && !c.stopped {
 		now := time.Now()
 		c.still += now.Sub(c.since)
 		c.since = now

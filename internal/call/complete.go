@@ -38,7 +38,7 @@ func (p *Pipeline) checkReference(_ context.Context, r *run) error {
 			return invalid(`"uri" of "ref" has to be a string`)
 		}
 	default:
-		return invalid(`"type" of "ref" has to be "` + refPrompt + `" or "` + refResource + `"`)
+		return invalid(`"type" of "ref" has to be "%s" or "%s"`, refPrompt, refResource)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (p *Pipeline) meta(r *run, v *catalog.View) (err error) {
 		fault, err = p.callTool(r, v)
 	}
 	if fault != nil {
-		r.reply = faulty(fault)
+		r.reply = faulty(fault, r.Lang)
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func findTool(r *run, v *catalog.View) *hub.Error {
 		// Some clients know no integers: 5.0 is one as well.
 		n, err := strconv.ParseFloat(string(span.Of(raw)), 64)
 		if limit = int(n); err != nil || float64(limit) != n || limit < 1 || limit > catalog.MaxFound {
-			return invalid(fmt.Sprintf(`"limit" has to be an integer from 1 to %d`, catalog.MaxFound))
+			return invalid(`"limit" has to be an integer from 1 to %d`, catalog.MaxFound)
 		}
 	}
 	found := []byte(`{"tools":[`)
@@ -114,7 +114,7 @@ func (p *Pipeline) callTool(r *run, v *catalog.View) (*hub.Error, error) {
 		return invalid(`"arguments" has to be an object`), nil
 	}
 	if v.Meta(name) != catalog.MetaNone {
-		return invalid(message.Quote(name) + " cannot be called by " + v.MetaName(catalog.MetaCall)), nil
+		return invalid("%s cannot be called by %s", message.Quote(name), v.MetaName(catalog.MetaCall)), nil
 	}
 	if !p.known(name, v) {
 		return unlisted(name, v), nil
@@ -139,7 +139,7 @@ func (p *Pipeline) known(name string, v *catalog.View) bool {
 	if _, ok := v.Blocked(name); ok {
 		return true
 	}
-	for key := range prefixes(name) {
+	for key := range withPools(v.Snapshot(), prefixes(name)) {
 		if _, ok := p.fleet.Server(key); ok && !v.Snapshot().Listed(key) && v.MayHave(key) {
 			return true
 		}
@@ -164,7 +164,7 @@ func arguments(m *wire.Message, names ...string) (map[string]wire.Span, *hub.Err
 	for member := range wire.Object(m.Raw, m.Member("arguments")) {
 		key, _ := wire.String(m.Raw, member.Key)
 		if !slices.Contains(names, key) {
-			return nil, invalid(`"` + message.Quote(key) + `" is none of the arguments, which are ` + strings.Join(names, " and "))
+			return nil, invalid(`"%s" is none of the arguments, which are: %s`, message.Quote(key), strings.Join(names, ", "))
 		}
 		args[key] = member.Value
 	}
@@ -172,8 +172,8 @@ func arguments(m *wire.Message, names ...string) (map[string]wire.Span, *hub.Err
 }
 
 // faulty is the result of a tool that could do nothing with its arguments.
-func faulty(fault *hub.Error) *upstream.Reply {
+func faulty(fault *hub.Error, lang message.Lang) *upstream.Reply {
 	b := append([]byte(nil), `{"jsonrpc":"2.0","id":0,"result":{"content":[{"type":"text","text":`...)
-	b = wire.AppendString(b, fault.Text(message.English).String())
+	b = wire.AppendString(b, fault.In(lang))
 	return local(append(b, `}],"isError":true}}`...))
 }

@@ -27,7 +27,7 @@ func (p *Pipeline) compare(_ context.Context, r *run) error {
 		case !arg.Exists() && len(values) == 0:
 			continue
 		case !arg.Exists():
-			return mismatch(name, "the body has no "+message.Quote(strings.Join(h.Path, ".")))
+			return mismatch(name, "the body has no %s", message.Quote(strings.Join(h.Path, ".")))
 		case len(values) == 0:
 			return mismatch(name, "it is missing")
 		}
@@ -42,6 +42,6 @@ func (p *Pipeline) compare(_ context.Context, r *run) error {
 	return nil
 }
 
-func mismatch(header, detail string) *hub.Error {
-	return hub.E(message.HeaderMismatch, nil, "header", header, "detail", detail)
+func mismatch(header, format string, args ...any) *hub.Error {
+	return hub.E(message.HeaderMismatch, nil, "header", header).With("detail", message.Say(format, args...))
 }

@@ -1,45 +1,154 @@
 package call
 
 import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// record tells that a call has ended.
-func (p *Pipeline) record(r *run, err error) {
-	if p.bus == nil && p.observe == nil {
-		return
+// errBroken is how a call ends of which a stage has panicked.
+var errBroken = errors.New("the call broke off")
+
+// begin begins the record of a call with what is known of its caller.
+func (p *Pipeline) begin(r *run) {
+	session := r.SessionRef
+	if session == "" {
+		session = hub.SessionRef(r.Session)
 	}
-	c := hub.CallRecord{
-		Time: r.began, Subject: r.Principal.Subject, Door: r.Principal.Door,
-		Name: short(r.name), Outcome: hub.OutcomeOK, Duration: time.Since(r.began),
+	r.record = &hub.CallRecord{
+		ID: p.ids.next(), Time: time.Now(), Method: r.verb.method,
+		Subject: r.Principal.Subject, Door: r.Principal.Door, Session: session, Client: short(r.Viewer.Client), Group: r.Viewer.Group,
+	}
+	r.state = r.Again
+}
+
+// describe enters what is known of the call itself so far. It is called only once
+// the message is the one that is sent: what call_tool was called with has then
+// taken the place of its own arguments.
+func (p *Pipeline) describe(r *run) {
+	c := r.record
+	c.Name = short(r.name)
+	if r.server != nil {
+		c.Server = r.server.Key
 	}
 	if r.entry != nil {
-		c.Server, c.Tool = r.entry.Server.Key, short(r.entry.Tool.Name)
+		c.Tool = short(r.entry.Tool.Name)
 	}
-	switch {
-	case err != nil:
+	if p.audit == nil || r.argued {
+		return
+	}
+	r.argued = true
+	if args := r.Message.Member("arguments"); args.Exists() {
+		c.Arguments, c.Digest = p.audit.Arguments(args.Of(r.Message.Raw))
+	}
+}
+
+// show has the caller's session show the call, before anything is waited for.
+func (p *Pipeline) show(_ context.Context, r *run) error {
+	if p.states == nil {
+		return nil
+	}
+	p.describe(r)
+	c := r.record
+	b := callstate.Beginning{
+		Session: callstate.Session(r.Principal, c.Session), Subject: c.Subject, Call: c.ID, Tool: c.Name, Arguments: c.Arguments,
+		MaxRetries: r.asked(hub.DefaultRetry()).Max, UserMessage: r.UserMessage, Lang: r.Lang, Again: r.Again,
+		Request: callstate.Request{
+			Principal: r.Principal, Viewer: r.Viewer, Raw: r.Message.Raw, Level: r.Level,
+			Timeout: r.Timeout, UserMessage: r.UserMessage, Lang: r.Lang,
+		},
+	}
+	if e, found := r.view.Tool(r.name); found { // else it is waited for
+		b.Server, b.MaxRetries = e.Server.Key, r.retries(e).Max
+		b.Messages = e.Server.Rules.Override[e.Tool.Name].Messages
+	}
+	r.state = p.states.Begin(b)
+	return nil
+}
+
+// intend puts down that the call is about to be sent, if that may change
+// something: it is sent only once that is written.
+func (p *Pipeline) intend(ctx context.Context, r *run) error {
+	if p.audit == nil || !r.record.Changing {
+		return nil
+	}
+	p.describe(r)
+	return p.audit.Intend(ctx, r.record)
+}
+
+// finish tells that a call has ended.
+func (p *Pipeline) finish(ctx context.Context, r *run, err error) {
+	if !r.verb.recorded {
+		return
+	}
+	p.describe(r)
+	c := r.record
+	c.Duration = time.Since(c.Time)
+	c.Outcome = r.outcome(err)
+	if err == nil && r.fault != nil {
+		err = r.fault
+	}
+	if err != nil {
 		e := hub.AsError(err)
-		c.Outcome, c.Code, c.Reason = hub.OutcomeFailed, string(e.Code), e.Text(message.English).String()
-		if e.Code == message.Cancelled {
-			c.Outcome = hub.OutcomeCancelled
+		c.Code, c.Reason = string(e.Code), e.In(message.English)
+	}
+	if r.reply != nil {
+		c.Bytes = len(r.reply.Message.Raw)
+	}
+	if p.audit != nil {
+		if e := p.audit.Finish(context.WithoutCancel(ctx), c); e != nil {
+			p.log.ErrorContext(ctx, "the end of a call was not recorded", "call", c.ID, "error", e)
 		}
-	default:
-		m := &r.reply.Message
-		c.Bytes = len(m.Raw)
-		if m.Kind == wire.Failure || string(m.Member("isError").Of(m.Raw)) == "true" {
-			c.Outcome = hub.OutcomeToolError
-		}
+	}
+	if r.verb.method != protocol.MethodToolsCall {
+		return
 	}
 	if p.observe != nil {
-		p.observe(c)
+		p.observe(*c)
 	}
 	if p.bus != nil {
-		p.bus.Publish(hub.CallEnded{Call: &c})
+		p.bus.Publish(hub.CallEnded{Call: c})
 	}
+	r.state.End(c.Outcome, err, r.answer())
+}
+
+// answer is what the server answered, as JSON; nil if it did not.
+func (r *run) answer() []byte {
+	if r.reply == nil {
+		return nil
+	}
+	m := &r.reply.Message
+	if m.Kind == wire.Failure {
+		return m.Error.Of(m.Raw)
+	}
+	return m.Result.Of(m.Raw)
+}
+
+// outcome is how the call has ended.
+func (r *run) outcome(err error) hub.Outcome {
+	switch {
+	case err != nil && hub.IsCode(err, message.Cancelled):
+		return hub.OutcomeCancelled
+	case err != nil && (r.plan.unsure || hub.IsCode(err, message.OutcomeUnknown)):
+		return hub.OutcomeUnknown
+	case err != nil, r.fault != nil:
+		return hub.OutcomeFailed
+	}
+	if m := &r.reply.Message; m.Kind == wire.Failure || string(m.Member("isError").Of(m.Raw)) == "true" {
+		return hub.OutcomeToolError
+	}
+	return hub.OutcomeOK
 }
 
 // short is a name as it is kept of a call. Those of almost all tools are kept
@@ -52,4 +161,24 @@ func short(name string) string {
 		}
 	}
 	return name
+}
+
+// ids makes the ids of calls, from randomness that is drawn for many at once. Safe
+// for concurrent use.
+type ids struct {
+	mu     sync.Mutex
+	random *bufio.Reader
+}
+
+func newIDs() *ids { return &ids{random: bufio.NewReaderSize(rand.Reader, 4096)} }
+
+// next is a UUID of version 7, greater than those before.
+func (i *ids) next() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	id, err := uuid.NewV7FromReader(i.random)
+	if err != nil {
+		panic(err) // package rand never fails
+	}
+	return id.String()
 }

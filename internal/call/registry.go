@@ -47,7 +47,7 @@ func (r *Registry) begin(ctx context.Context, key Key) (_ context.Context, end c
 	}
 	if _, taken := r.byKey[key]; taken {
 		cancel(nil)
-		return nil, nil, nil, hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+		return nil, nil, nil, invalid("a request with this id is still under way")
 	}
 	r.byKey[key] = cancel
 	r.all.Add(1)

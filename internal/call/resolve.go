@@ -34,7 +34,7 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 	if r.verb.method == protocol.MethodToolsCall {
 		has = r.view.MayHave // tools can be in a view without the rest of their server
 	}
-	for key := range r.verb.keys(r.name) {
+	for key := range withPools(seen, r.verb.keys(r.name)) {
 		server, ok := p.fleet.Server(key)
 		if !ok || seen.Listed(key) || !has(key) {
 			continue
@@ -57,6 +57,23 @@ func (p *Pipeline) wait(ctx context.Context, r *run, server *hub.Server) error {
 	limited, cancel := r.within(ctx, server)
 	defer cancel()
 	return p.fleet.Wait(limited, server.Key)
+}
+
+// withPools yields the servers of which the keys are, and those of the pools that
+// are named so.
+func withPools(s *catalog.Snapshot, keys iter.Seq[string]) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range keys {
+			if !yield(key) {
+				return
+			}
+			for _, member := range s.Pool(key) {
+				if member != key && !yield(member) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // maxKey is how long a server's key is at most, in bytes: 128 characters.

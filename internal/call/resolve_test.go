@@ -4,6 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // The log says no more of a URI than anybody may read.
@@ -31,5 +36,21 @@ func TestPrefixes(t *testing.T) {
 	}
 	if n := len(slices.Collect(prefixes(strings.Repeat("_", 1<<20)))); n > maxKey+1 {
 		t.Errorf("%d parts", n)
+	}
+}
+
+// A call by the name of a pool of which no server has given its list yet waits for
+// one that does.
+func TestPoolBeforeTheFirstList(t *testing.T) {
+	for name, want := range map[string]message.Code{"search__x": "", "a__x": "", "b__x": "", "search__y": message.ToolUnknown} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := builtin("a"), builtin("b")
+			a.Pool, b.Pool = "search", "search"
+			c := newCrib(t, map[string]func(p *peer){"a": offers(3*time.Second, "x"), "b": offers(time.Second, "x")}, a, b)
+			synctest.Wait()
+			if _, err := c.do(t.Context(), `"`+name+`"`); want == "" && err != nil || want != "" && !hub.IsCode(err, want) {
+				t.Errorf("%s: got %v, want %q", name, err, want)
+			}
+		})
 	}
 }

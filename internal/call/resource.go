@@ -113,6 +113,6 @@ func (p *Pipeline) awaitLists(ctx context.Context, r *run) (found bool, err erro
 // onlyProvider takes the resource for one of the only server in the view that has
 // resources.
 func (p *Pipeline) onlyProvider(r *run) bool {
-	keys := r.view.Providers()
+	keys := r.view.ResourceServers()
 	return len(keys) == 1 && p.theirs(r, keys[0])
 }

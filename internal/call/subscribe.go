@@ -167,7 +167,7 @@ func (all *readers) drop(id string) {
 func (p *Pipeline) Subscribe(ctx context.Context, caller *hub.Caller, viewer hub.Viewer, uri string) error {
 	reader := p.readers.begin(caller.ID)
 	defer p.readers.end(caller.ID, reader)
-	r := &run{Request: Request{Caller: caller, Viewer: viewer}, verb: p.verbs[protocol.MethodResourcesRead], began: time.Now(), name: uri}
+	r := &run{Request: Request{Caller: caller, Viewer: viewer}, verb: p.verbs[protocol.MethodResourcesRead], record: &hub.CallRecord{Time: time.Now()}, name: uri}
 	at, again := p.readers.find(reader, uri)
 	if again {
 		if err := p.see(r); err != nil {
@@ -241,7 +241,7 @@ func (p *Pipeline) Unsubscribe(ctx context.Context, caller *hub.Caller, uri stri
 
 // unsubscribe has the server tell a caller no more of a resource.
 func (p *Pipeline) unsubscribe(ctx context.Context, caller *hub.Caller, at source) error {
-	err := p.ofSource(ctx, &run{began: time.Now()}, at, caller, p.fleet.Unsubscribe)
+	err := p.ofSource(ctx, &run{record: &hub.CallRecord{Time: time.Now()}}, at, caller, p.fleet.Unsubscribe)
 	if hub.IsCode(err, message.ServerUnknown) {
 		return nil // its subscriptions went with it
 	}

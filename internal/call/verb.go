@@ -35,12 +35,18 @@ type verb struct {
 	// unknown is the error where nothing is found.
 	unknown func(r *run) error
 
-	// before are the stages after any of which there may be an answer of the
-	// hub's own, which is then that of the call; stages are the others.
-	before, stages []stage
+	// before are the stages in which the hub may answer itself: such an answer is
+	// that of the call, as it is.
+	before []stage
+	// way are those to the server, and the last of them gets its answer. One that
+	// has an answer already, such as what is kept, ends the way.
+	way []stage
+	// back are those that the answer passes.
+	back []stage
 }
 
-// table is which stages apply to which method.
+// table is which stages apply to which method, and in which order; decision 16
+// says why it is that one.
 func (p *Pipeline) table() map[string]*verb {
 	verbs := map[string]*verb{
 		protocol.MethodToolsCall: {
@@ -48,25 +54,30 @@ func (p *Pipeline) table() map[string]*verb {
 			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookTool, keys: prefixes, unknown: toolUnknown,
 			before: []stage{p.check, p.ourTools},
-			stages: []stage{p.resolveTool, p.compare, p.invoke, p.notice, p.embed, p.expose, p.spill},
+			way:    []stage{p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.gates.limit, p.approve, p.intend, p.route},
+			back:   []stage{p.tools.keep, p.notice, p.embed, p.expose, p.spill},
 		},
 		protocol.MethodResourcesRead: {
-			naming: "uri", names: member("uri"), judged: []string{"uri", "_meta"},
+			recorded: true,
+			naming:   "uri", names: member("uri"), judged: []string{"uri", "_meta"},
 			look: p.lookResource, keys: prefixedBy, unknown: resourceUnknown,
 			before: []stage{p.check, p.page},
-			stages: []stage{p.resolveResource, p.recall, p.invoke, p.keep, p.notice, p.expose},
+			way:    []stage{p.resolveResource, p.devise, p.judge, p.recall, p.gates.limit, p.approve, p.route},
+			back:   []stage{p.keep, p.notice, p.expose},
 		},
 		protocol.MethodPromptsGet: {
-			naming: "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
+			recorded: true,
+			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookPrompt, keys: prefixes, unknown: promptUnknown,
 			before: []stage{p.check},
-			stages: []stage{p.resolvePrompt, p.invoke, p.notice, p.expose},
+			way:    []stage{p.resolvePrompt, p.devise, p.judge, p.gates.limit, p.approve, p.route},
+			back:   []stage{p.notice, p.expose},
 		},
 		protocol.MethodComplete: {
 			naming: "ref", names: referred, judged: []string{"ref", "argument", "context", "_meta"},
 			look: p.lookReference, keys: referring, unknown: referenceUnknown,
 			before: []stage{p.checkReference, p.check},
-			stages: []stage{p.resolveReference, p.invoke},
+			way:    []stage{p.resolveReference, p.devise, p.judge, p.approve, p.route},
 		},
 	}
 	for method, v := range verbs {
@@ -84,7 +95,7 @@ func member(name string) func(m *wire.Message) wire.Span {
 func (p *Pipeline) check(_ context.Context, r *run) error {
 	m := r.Message
 	if !r.named {
-		return invalid(`"` + r.verb.naming + `" has to be a string`)
+		return invalid(`"%s" has to be a string`, r.verb.naming)
 	}
 	// Clients in several languages say null for none; that is the server's to
 	// judge.
@@ -111,12 +122,12 @@ func mistakable(raw []byte, key wire.Span, judged []string) error {
 	other, _ := wire.String(raw, key)
 	for _, name := range judged {
 		if strings.EqualFold(other, name) {
-			return invalid(`"` + message.Quote(other) + `" differs from a member of a call in its case only`)
+			return invalid(`"%s" differs from a member of a call in its case only`, message.Quote(other))
 		}
 	}
 	return nil
 }
 
-func invalid(detail string) *hub.Error {
-	return hub.E(message.ParamsInvalid, nil, "detail", detail)
+func invalid(format string, args ...any) *hub.Error {
+	return hub.E(message.ParamsInvalid, nil).With("detail", message.Say(format, args...))
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strconv"
 	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 // rule says what may be an exposed name: how long it is at most. Those that may be
@@ -29,10 +31,24 @@ func qualified(server, tool string) string { return server + Separator + tool }
 // naming is what the exposed name of a tool or a prompt is made of. Nothing else
 // has an influence on it, unless another one has taken it.
 type naming struct {
-	server string
+	server string // or the pool
 	own    string // the server's own name for it
 	as     string // what it is called instead; the same if it was not renamed
 	bare   bool   // without the server's name
+}
+
+// namingOf is the naming of a server's tool, by the server's own name for it. All
+// servers of a pool have the same for what they call the same, so that the name
+// does not hang on which of them is there.
+func namingOf(s *hub.Server, own string) naming {
+	as := own
+	if name := s.Rules.Override[own].Name; name != "" {
+		as = name
+	}
+	if s.Pool != "" {
+		return naming{server: s.Pool, own: as, as: as}
+	}
+	return naming{server: s.Key, own: own, as: as, bare: s.BareNames}
 }
 
 // wanted is the name under which the tool would be exposed if every text could

@@ -116,7 +116,8 @@ func (p *part) prepare() {
 	}
 	p.capabilities = p.offering.capabilities()
 	for _, prompt := range p.offering.Prompts {
-		p.prompts = append(p.prompts, prepare(p.naming(prompt.Name, prompt.Name), func(exposed string) *PromptEntry {
+		n := naming{server: p.server.Key, own: prompt.Name, as: prompt.Name, bare: p.server.BareNames}
+		p.prompts = append(p.prompts, prepare(p.server.Key, n, func(exposed string) *PromptEntry {
 			return p.promptEntry(prompt, exposed)
 		}))
 	}
@@ -133,6 +134,7 @@ func (p *part) prepare() {
 // prepareTools makes the entries of the tools.
 func (p *part) prepareTools() {
 	p.tools = make([]prepared[*Entry], 0, len(p.offering.Tools))
+	shared := make(map[naming]bool) // in the pool
 	for _, t := range p.offering.Tools {
 		if !p.server.Rules.Offers(t.Name) {
 			continue
@@ -144,18 +146,15 @@ func (p *part) prepareTools() {
 		if !p.listed() {
 			continue
 		}
-		name := t.Name
-		if as := p.server.Rules.Override[t.Name].Name; as != "" {
-			name = as
-		}
-		p.tools = append(p.tools, prepare(p.naming(t.Name, name), func(exposed string) *Entry {
+		this := prepare(p.server.Key, namingOf(&p.server, t.Name), func(exposed string) *Entry {
 			return p.toolEntry(t, exposed, blocked)
-		}))
+		})
+		// Of two tools that one server has under one name only one is what the
+		// others of the pool have.
+		this.pooled = p.server.Pool != "" && !shared[this.naming]
+		shared[this.naming] = true
+		p.tools = append(p.tools, this)
 	}
-}
-
-func (p *part) naming(own, as string) naming {
-	return naming{server: p.server.Key, own: own, as: as, bare: p.server.BareNames}
 }
 
 // toolEntry makes the entry of a tool under a name.

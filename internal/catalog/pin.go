@@ -146,7 +146,7 @@ func (c *Catalog) acceptSaved(server string, seen map[string]string, tools []str
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			detail = p.Err
 		}
-		return hub.E(message.FileUnwritable, err, "path", c.opt.PinsPath, "detail", detail.Error())
+		return hub.E(message.FileUnwritable, err, "path", c.opt.PinsPath).With("detail", message.Cause(detail))
 	}
 	return nil
 }

@@ -185,13 +185,13 @@ func TestPrompts(t *testing.T) {
 	// What is listed first has the name; the other keeps away from it.
 	wantShown(t, c, hub.ListPrompts, "x", "a__x", "y", "a__x"+suffix("a", "x"), "a__a_b"+suffix("a", "a.b"), "a__b__y")
 	wantShown(t, c, hub.ListTools, "x", "a__x")
-	s := c.Snapshot()
+	s, v := c.Snapshot(), look(t, c, hub.Viewer{})
 	for name, want := range map[string]string{
 		"x": "b x", "y": "b y", "b__x": "b x", "b__y": "b y", "a__b__y": "a b__y", "a.b": "a a.b", "a__a.b": "a a.b", "a__x": "b a__x",
 		"a__x" + suffix("a", "x"): "a x", "z": "", "": "", "a__y": "",
 	} {
 		got := ""
-		if e, ok := s.Prompt(name); ok {
+		if e, ok := v.Prompt(name); ok {
 			got = e.Server.Key + " " + e.Prompt.Name
 		}
 		if got != want {

@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"slices"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -15,8 +14,9 @@ type Entry struct {
 	Tool   hub.Tool   // as the server described it
 
 	// Exposed is the tool's name to callers. It matches
-	// ^[a-zA-Z0-9_-]{1,64}$ and belongs to no other entry of the snapshot. In a
-	// [View] it may be another one, as the client's profile says.
+	// ^[a-zA-Z0-9_-]{1,64}$ and belongs to no other entry of the snapshot, save
+	// those of the same pool. In a [View] it may be another one, as the client's
+	// profile says.
 	Exposed string
 	// Raw is the description with the exposed name in the place of the
 	// server's own and, where the server's rules say so, another text in the
@@ -64,12 +64,15 @@ type Snapshot struct {
 	inOrder      []*Share
 	shares       map[string]*Share   // by server
 	keys         map[string]bool     // of all servers, also of those that are not listed
+	pool         map[string]string   // by server, of all that are in one
+	pools        map[string][]string // keys of the servers, by pool
 	clashes      map[string][]string // by server
 	changed      map[string][]string // by server, of those that are pinned
 }
 
 // Share is what one server that is listed adds to a snapshot. It never changes.
-// Each list is a part of the snapshot's own, in the server's order.
+// Each list is in the server's order, and a part of the snapshot's own but for
+// tools of a pool: of those the snapshot lists the first server's.
 type Share struct {
 	Server       *hub.Server
 	Capabilities protocol.Capabilities // as it declared them, or such as its lists need if that is not known
@@ -99,7 +102,8 @@ func (s *Snapshot) Share(server string) (*Share, bool) {
 
 // Entries returns all tools: the servers of higher priority first, among
 // equals in the order of the configuration, and each server's tools in its own
-// order.
+// order. A tool that several servers of a pool have is there once, as the first of
+// them describes it.
 func (s *Snapshot) Entries() []*Entry { return s.tools.entries }
 
 // Prompts returns all prompts, in the same order.
@@ -124,6 +128,11 @@ func (s *Snapshot) Offered(server string) int {
 	return 0
 }
 
+// Pool returns the servers of a pool by their keys, in the order of
+// [Snapshot.Entries], and those too that are not listed; none if there is no such
+// pool.
+func (s *Snapshot) Pool(name string) []string { return s.pools[name] }
+
 // Hidden is how many tools of the server are not listed because of its rules.
 func (s *Snapshot) Hidden(server string) int {
 	if share, ok := s.shares[server]; ok {
@@ -138,14 +147,15 @@ func (s *Snapshot) Hidden(server string) int {
 func (s *Snapshot) Changed(server string) []string { return s.changed[server] }
 
 // Resolve returns the tool that a caller means by a name. An exposed name
-// always means its own tool. If there is no such, server__tool does, with the
+// always means its own tool; of a pool, that of the first server which offers it.
+// If there is no such, server__tool does, with the
 // server's name as it is in the configuration and the tool's as it is at the
 // server or, if it was renamed there, in the configuration; and if there is none
 // either, the first entry whose tool has the name. That one must not contain
 // [Separator]: as long as a server is away, what is meant for its tool would
 // else go to any other that calls a tool so.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
-	e := s.tools.meant(name)
+	e, _ := s.tools.meant(name, nil)
 	if e == nil || e.blocked {
 		return nil, false
 	}
@@ -156,19 +166,11 @@ func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 // pinned and describes it otherwise than it was accepted. Such a tool keeps its
 // exposed name: what is meant for it reaches no other.
 func (s *Snapshot) Blocked(name string) (*Entry, bool) {
-	e := s.tools.meant(name)
+	e, _ := s.tools.meant(name, nil)
 	if e == nil || !e.blocked {
 		return nil, false
 	}
 	return e, true
-}
-
-// Prompt returns the prompt that a caller means by a name, by the rules of
-// [Snapshot.Resolve]. The names of tools and of prompts have nothing to do with
-// each other.
-func (s *Snapshot) Prompt(name string) (*PromptEntry, bool) {
-	e := s.prompts.meant(name)
-	return e, e != nil
 }
 
 // Providers returns all entries that the name, which is without that of a
@@ -189,10 +191,16 @@ func assemble(parts []*part) *Snapshot {
 		shares:  make(map[string]*Share, len(parts)),
 		keys:    make(map[string]bool, len(parts)),
 		changed: make(map[string][]string),
+		pool:    make(map[string]string),
+		pools:   make(map[string][]string),
 	}
 	var listed []*part
 	for _, p := range parts {
 		s.keys[p.server.Key] = true
+		if name := p.server.Pool; name != "" {
+			s.pool[p.server.Key] = name
+			s.pools[name] = append(s.pools[name], p.server.Key)
+		}
 		if len(p.changed) > 0 {
 			s.changed[p.server.Key] = p.changed
 		}
@@ -215,30 +223,15 @@ func (s *Snapshot) add(p *part) {
 		Resources: s.resources.by[p.server.Key], Templates: s.templates.by[p.server.Key],
 		hidden: len(p.offering.Tools) - len(p.tools),
 	}
-	first := len(s.tools.entries)
+	share.Tools = make([]*Entry, 0, len(p.tools))
 	for i := range p.tools {
-		this := &p.tools[i]
-		e := this.plain
-		if s.tools.taken(e.Exposed) {
-			e = s.tools.renamed(this, p.naming(e.Tool.Name, this.name), func(exposed string) *Entry {
-				return p.toolEntry(this.plain.Tool, exposed, this.plain.blocked)
-			})
+		if e := s.tools.add(&p.tools[i]); !e.blocked {
+			share.Tools = append(share.Tools, e)
 		}
-		s.tools.add(this, e)
 	}
-	share.Tools = slices.Clip(s.tools.entries[first:])
-	first = len(s.prompts.entries)
 	for i := range p.prompts {
-		this := &p.prompts[i]
-		e := this.plain
-		if s.prompts.taken(e.Exposed) {
-			e = s.prompts.renamed(this, p.naming(e.Prompt.Name, this.name), func(exposed string) *PromptEntry {
-				return p.promptEntry(this.plain.Prompt, exposed)
-			})
-		}
-		s.prompts.add(this, e)
+		share.Prompts = append(share.Prompts, s.prompts.add(&p.prompts[i]))
 	}
-	share.Prompts = slices.Clip(s.prompts.entries[first:])
 	s.inOrder = append(s.inOrder, share)
 	s.shares[p.server.Key] = share
 	s.capabilities = s.capabilities.Union(share.Capabilities)

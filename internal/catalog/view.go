@@ -113,16 +113,6 @@ func (v *View) Offers(server, tool string) bool {
 	return ok && slices.ContainsFunc(share.Tools, func(e *Entry) bool { return e.Tool.Name == tool && v.scope.tool(e) })
 }
 
-// Dropped are the exposed names of the tools that a cap keeps out of the list, in
-// order. They can be called all the same.
-func (v *View) Dropped() []string {
-	var names []string
-	for _, e := range v.entries[v.capped:] {
-		names = append(names, e.Exposed)
-	}
-	return names
-}
-
 // Tool returns the tool that the caller means by a name, by the rules of
 // [Snapshot.Resolve], among those of the view: its names in the view go before
 // those that it has elsewhere.
@@ -144,18 +134,48 @@ func (v *View) Blocked(name string) (*Entry, bool) {
 }
 
 func (v *View) meant(name string) *Entry {
+	e, _ := v.find(name)
+	return v.names.inView(e)
+}
+
+// find returns the tool of the snapshot that a name means, and all that a call by
+// it may go to, as [space.meant] does.
+func (v *View) find(name string) (*Entry, []*Entry) {
+	tools := &v.now.tools
 	if e, ok := v.names.own[name]; ok {
-		return e
+		return e, tools.mates[e.Exposed]
 	}
 	if v.scope == nil {
-		return v.names.inView(v.now.tools.meant(name))
+		return tools.meant(name, nil)
 	}
-	return v.names.inView(meantBy(&v.now.tools, name, v.scope.tool))
+	return tools.meant(name, v.scope.tool)
+}
+
+// Providers returns the tools that a call by a name may go to, the best first; so
+// the first is that of [View.Tool]. An exposed name stands for one tool or, in a
+// pool, for those of all its servers that offer it, and server__tool for just that
+// one. A bare name stands for all tools of that name. They are in the order of
+// [Snapshot.Entries], and none is outside of the view, or blocked.
+func (v *View) Providers(name string) []*Entry {
+	e, all := v.find(name)
+	if e == nil || e.blocked {
+		return nil
+	}
+	if len(all) == 0 {
+		return []*Entry{v.names.inView(e)}
+	}
+	providers := make([]*Entry, 0, len(all))
+	for _, e := range all {
+		if !e.blocked && v.scope.tool(e) {
+			providers = append(providers, v.names.inView(e))
+		}
+	}
+	return providers
 }
 
 // Prompt returns the prompt that the caller means by a name, by the same rules.
 func (v *View) Prompt(name string) (*PromptEntry, bool) {
-	e := meantBy(&v.now.prompts, name, func(e *PromptEntry) bool { return v.Has(e.Server.Key) })
+	e, _ := v.now.prompts.meant(name, func(e *PromptEntry) bool { return v.Has(e.Server.Key) })
 	return e, e != nil
 }
 
@@ -181,11 +201,12 @@ func (v *View) Has(server string) bool { return v.scope.whole(server) }
 
 // MayHave reports whether anything of a server may be in the view: besides all of
 // it, single tools.
-func (v *View) MayHave(server string) bool { return v.scope.touches(server) }
+func (v *View) MayHave(server string) bool { return v.scope.touches(server, v.now.pool[server]) }
 
-// Providers are the servers, by key, whose resources are in the view and that
-// have any, or said that they may. They are in the order of [Snapshot.Entries].
-func (v *View) Providers() []string {
+// ResourceServers are the servers, by key, whose resources are in the view and
+// that have any, or said that they may. They are in the order of
+// [Snapshot.Entries].
+func (v *View) ResourceServers() []string {
 	var keys []string
 	for _, share := range v.now.Shares() {
 		has := share.Capabilities.Resources || len(share.Resources)+len(share.Templates) > 0

@@ -25,7 +25,7 @@ func ruleFor(p hub.Profile) rule {
 
 // viewNames says under which names a view has tools that have others elsewhere.
 type viewNames struct {
-	own map[string]*Entry // by the name in the view
+	own map[string]*Entry // the one in the snapshot, by the name in the view
 	as  map[*Entry]*Entry // as it is in the view, by the one in the snapshot
 
 	used map[string]bool // all names in the view; nil if they are those of the snapshot
@@ -74,35 +74,53 @@ func nameTools(tools *space[*Entry], s *scope, r rule) ([]*Entry, viewNames) {
 		}
 		exposed := wanted[i]
 		for attempt := 0; n.used[exposed] || !r.fits(exposed); attempt++ {
-			exposed = r.suffixed(wanted[i], e.naming().identity(), attempt)
+			exposed = r.suffixed(wanted[i], namingOf(&e.Server, e.Tool.Name).identity(), attempt)
 		}
-		renamed := *e
-		renamed.Exposed = exposed
-		renamed.Raw = describe(e.Tool, exposed, e.Server.Rules.Override[e.Tool.Name].Description)
 		n.used[exposed] = true
-		n.own[exposed], n.as[e] = &renamed, &renamed
-		all[i] = &renamed
+		n.own[exposed] = e
+		for _, mate := range tools.mates[e.Exposed] {
+			n.as[mate] = mate.renamed(exposed)
+		}
+		if n.as[e] == nil {
+			n.as[e] = e.renamed(exposed)
+		}
+		all[i] = n.as[e]
 	}
 	return slices.DeleteFunc(all, func(e *Entry) bool { return e.blocked }), n
 }
 
-// inScope are the tools in a scope: in the order of listing, and then those that
-// are blocked.
+// renamed is a copy of the entry with another name.
+func (e *Entry) renamed(exposed string) *Entry {
+	other := *e
+	other.Exposed = exposed
+	other.Raw = describe(e.Tool, exposed, e.Server.Rules.Override[e.Tool.Name].Description)
+	return &other
+}
+
+// inScope are the tools in a scope, one for each exposed name: in the order of
+// listing, and then those that are blocked.
 func inScope(tools *space[*Entry], s *scope) []*Entry {
 	all := make([]*Entry, 0, len(tools.entries))
+	var blocked []*Entry
 	for _, e := range tools.entries {
-		if s.tool(e) {
+		switch e := tools.pick(e.Exposed, s.tool); {
+		case e == nil:
+		case e.blocked:
+			blocked = append(blocked, e)
+		default:
 			all = append(all, e)
 		}
 	}
-	offered := len(all)
-	for _, e := range tools.exposed {
-		if e.blocked && s.tool(e) {
-			all = append(all, e)
+	for name, e := range tools.exposed {
+		if !e.blocked {
+			continue
+		}
+		if e := tools.pick(name, s.tool); e != nil {
+			blocked = append(blocked, e)
 		}
 	}
-	slices.SortFunc(all[offered:], func(a, b *Entry) int { return cmp.Compare(a.Exposed, b.Exposed) })
-	return all
+	slices.SortFunc(blocked, func(a, b *Entry) int { return cmp.Compare(a.Exposed, b.Exposed) })
+	return append(all, blocked...)
 }
 
 // wantedBy is the name that a tool is to have in a view, if it fits and is free.
@@ -111,12 +129,12 @@ func wantedBy(e *Entry, s *scope, r rule) string {
 		return name
 	}
 	if r > plainRule {
-		if wide := e.naming().wanted(); r.fits(wide) {
+		if wide := namingOf(&e.Server, e.Tool.Name).wanted(); r.fits(wide) {
 			return wide
 		}
 	}
 	if r.fits(e.Exposed) {
 		return e.Exposed
 	}
-	return r.suffixed(e.Exposed, e.naming().identity(), 0)
+	return r.suffixed(e.Exposed, namingOf(&e.Server, e.Tool.Name).identity(), 0)
 }

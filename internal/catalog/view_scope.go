@@ -27,14 +27,15 @@ func (s *scope) whole(server string) bool { return s == nil || s.servers[server]
 
 // touches reports whether anything that a server has may be in the scope. A tool
 // can have any name if the server exposes bare ones, or if a name is too long, so
-// that patterns without its key count as well.
-func (s *scope) touches(server string) bool {
+// that patterns without its key, or that of its pool, count as well.
+func (s *scope) touches(server, pool string) bool {
 	if s.whole(server) {
 		return true
 	}
 	return slices.ContainsFunc(s.group.Tools, func(pattern string) bool {
 		key, _, named := strings.Cut(pattern, Separator)
-		return !named || strings.Contains(key, "*") || strings.HasPrefix(pattern, server+Separator)
+		return !named || strings.Contains(key, "*") || strings.HasPrefix(pattern, server+Separator) ||
+			pool != "" && strings.HasPrefix(pattern, pool+Separator)
 	})
 }
 
@@ -70,17 +71,10 @@ func (s *scope) renamed(e *Entry) string {
 	return s.group.Rename[e.qualified()]
 }
 
-// naming is what the exposed name of the tool is made of.
-func (e *Entry) naming() naming {
-	as := e.Server.Rules.Override[e.Tool.Name].Name
-	if as == "" {
-		as = e.Tool.Name
-	}
-	return naming{server: e.Server.Key, own: e.Tool.Name, as: as, bare: e.Server.BareNames}
-}
-
 // qualified is server__tool; it may be any text.
-func (e *Entry) qualified() string { return qualified(e.Server.Key, e.naming().as) }
+func (e *Entry) qualified() string {
+	return qualified(e.Server.Key, namingOf(&e.Server, e.Tool.Name).as)
+}
 
 // fitsPattern reports whether a text is what a pattern says, in which "*" stands
 // for any text. It takes time in proportion to the product of both lengths at
@@ -100,24 +94,4 @@ func fitsPattern(pattern, text string) bool {
 		_, text, ok = strings.Cut(text, part)
 	}
 	return false
-}
-
-// meantBy is [space.meant] among those items alone that are in a view; the zero
-// value if there is none.
-func meantBy[E item](s *space[E], name string, in func(E) bool) (none E) {
-	if e, ok := s.exposed[name]; ok && in(e) {
-		return e
-	}
-	if e, ok := s.qualified[name]; ok && in(e) {
-		return e
-	}
-	for _, e := range s.bare[name] {
-		if in(e) {
-			return e
-		}
-	}
-	if e, ok := s.barred[name]; ok && in(e) {
-		return e
-	}
-	return none
 }

@@ -97,9 +97,6 @@ func (c *Catalog) View(v hub.Viewer) (*View, error) {
 	return s.view(c), nil
 }
 
-// Groups are the names of all groups, in order.
-func (c *Catalog) Groups() []string { return slices.Sorted(maps.Keys(c.views.Load().groups)) }
-
 // profileOf returns the place of the first profile that fits a client, or -1.
 func (s *views) profileOf(client string) int {
 	if len(s.profiles) == 0 {

@@ -122,7 +122,7 @@ func TestPlainView(t *testing.T) {
 	if place, ok := v.Resource("file:///b/x"); !ok || place.Server.Key != "b" {
 		t.Errorf("the resource is at %v", place)
 	}
-	if len(v.Dropped()) > 0 || v.Meta("find_tool") != catalog.MetaNone || v.Meta("") != catalog.MetaNone || v.Profile() != (hub.Profile{}) {
+	if v.Meta("find_tool") != catalog.MetaNone || v.Meta("") != catalog.MetaNone || v.Profile() != (hub.Profile{}) {
 		t.Error("the plain view is capped")
 	}
 	if got, want := v.Instructions(), "# a\nUse a well.\n\n# b\nUse b well.\n\n# c\nUse c well."; got != want {
@@ -172,7 +172,7 @@ func TestGroup(t *testing.T) {
 			_, fitting := v.Resource(key + ":///new")
 			_, template := v.Template(key + ":///{x}")
 			_, prompt := v.Prompt(key + "__ask")
-			if resource != in || prefixed != in || fitting != in || template != in || prompt != in || v.Has(key) != in || slices.Contains(v.Providers(), key) != in {
+			if resource != in || prefixed != in || fitting != in || template != in || prompt != in || v.Has(key) != in || slices.Contains(v.ResourceServers(), key) != in {
 				t.Errorf("%s: of %s is reached: %t %t %t %t %t", name, key, resource, prefixed, fitting, template, prompt)
 			}
 		}
@@ -394,9 +394,6 @@ func TestManyViews(t *testing.T) {
 	}
 	if look(t, c, hub.Viewer{Group: "1"}) == second {
 		t.Error("all views are kept")
-	}
-	if got := c.Groups(); len(got) != 200 || got[0] != "0" {
-		t.Errorf("groups %v", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"slices"
@@ -46,7 +45,7 @@ func parseArguments(texts []string, stdin io.Reader) (whole json.RawMessage, eac
 		if isWhole || strings.HasPrefix(text, "{") {
 			raw := json.RawMessage(strings.TrimSpace(text))
 			if !json.Valid(raw) || raw[0] != '{' {
-				return nil, nil, hub.E(message.ArgumentInvalid, nil, "detail", "a JSON object is expected")
+				return nil, nil, unfit("a JSON object is expected")
 			}
 			return raw, nil, nil
 		}
@@ -57,10 +56,10 @@ func parseArguments(texts []string, stdin io.Reader) (whole json.RawMessage, eac
 		a.name, a.json = strings.CutSuffix(name, ":")
 		if !found || a.name == "" {
 			// The text itself may be a secret.
-			return nil, nil, hub.E(message.ArgumentInvalid, nil, "detail", fmt.Sprintf("number %d is no name=value", i+1))
+			return nil, nil, unfit("number %d is no name=value", i+1)
 		}
 		if slices.ContainsFunc(each, func(b argument) bool { return b.name == a.name }) {
-			return nil, nil, hub.E(message.ArgumentInvalid, nil, "detail", message.Quote(a.name)+" is given twice")
+			return nil, nil, unfit("%s is given twice", message.Quote(a.name))
 		}
 		if file, ok := strings.CutPrefix(a.text, "@"); ok {
 			if a.text, err = readFile(file); err != nil {
@@ -70,6 +69,11 @@ func parseArguments(texts []string, stdin io.Reader) (whole json.RawMessage, eac
 		each = append(each, a)
 	}
 	return nil, each, nil
+}
+
+// unfit is the error of arguments that cannot be understood.
+func unfit(format string, args ...any) *hub.Error {
+	return hub.E(message.ArgumentInvalid, nil).With("detail", message.Say(format, args...))
 }
 
 func readFile(path string) (string, error) {
@@ -87,7 +91,7 @@ func readAll(path string, r io.Reader) (string, error) {
 		return "", unreadable(path, err)
 	}
 	if len(raw) > maxArguments {
-		return "", hub.E(message.FileUnreadable, nil, "path", path, "detail", "it is larger than "+size(maxArguments))
+		return "", hub.E(message.FileUnreadable, nil, "path", path).With("detail", message.Say("it is larger than %s", size(maxArguments)))
 	}
 	return string(raw), nil
 }

@@ -106,7 +106,7 @@ func findHub(ctx context.Context, path string) (datadir.HubInfo, error) {
 		held, pid, err := datadir.Peek(path)
 		switch {
 		case err != nil:
-			return datadir.HubInfo{}, hub.E(message.DataDirUnusable, err, "path", path, "detail", err.Error())
+			return datadir.HubInfo{}, hub.E(message.DataDirUnusable, err, "path", path).With("detail", message.Cause(err))
 		case !held:
 			return datadir.HubInfo{}, hub.E(message.HubNotRunning, nil, "path", path)
 		}
@@ -115,7 +115,7 @@ func findHub(ctx context.Context, path string) (datadir.HubInfo, error) {
 		case err == nil && (info.PID == pid || pid == 0):
 			return info, nil
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			return info, hub.E(message.DataDirUnusable, err, "path", path, "detail", err.Error())
+			return info, hub.E(message.DataDirUnusable, err, "path", path).With("detail", message.Cause(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (s *session) hubOptions(dataDir string, log *slog.Logger) (app.Options, err
 	if opt.Config == "" {
 		path, err := config.DefaultPath()
 		if err != nil {
-			return opt, hub.E(message.ConfigUnreadable, err, "path", "", "detail", err.Error())
+			return opt, hub.E(message.ConfigUnreadable, err, "path", "").With("detail", message.Cause(err))
 		}
 		opt.Config = path
 	}

@@ -83,7 +83,7 @@ func (s *session) result(r api.CallResult, out string) error {
 		Structured json.RawMessage `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(r.Result, &result); err != nil {
-		return hub.E(message.ServerBadReply, err, "detail", "it is not a tool's result")
+		return hub.E(message.ServerBadReply, err).With("detail", message.Say("it is not a tool's result"))
 	}
 	w := s.env.Stdout
 	if r.IsError {

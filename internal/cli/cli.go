@@ -75,18 +75,21 @@ type commands struct {
 	Import   importFile       `cmd:"" group:"server" help:"Take over the servers of another program's file."`
 	Connect  connect          `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
-	Serve  serve  `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
-	Stdio  stdio  `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
-	Status status `cmd:"" group:"hub" help:"Show how the hub is."`
-	Top    top    `cmd:"" group:"hub" help:"Show what servers do and take, again and again."`
-	Calls  calls  `cmd:"" group:"hub" help:"List the calls that ended last."`
-	Doctor doctor `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`
-	Stop   stop   `cmd:"" group:"hub" help:"Stop the hub that is running."`
+	Serve  serve         `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
+	Stdio  stdio         `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
+	Status status        `cmd:"" group:"hub" help:"Show how the hub is."`
+	Top    top           `cmd:"" group:"hub" help:"Show what servers do and take, again and again."`
+	Calls  calls         `cmd:"" group:"hub" help:"List the calls that ended last."`
+	State  stateCommands `cmd:"" group:"hub" help:"What callers' sessions show of their calls: show, retry, clear."`
+	Events followEvents  `cmd:"" group:"hub" help:"Show what happens in the hub, as it happens."`
+	Doctor doctor        `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`
+	Stop   stop          `cmd:"" group:"hub" help:"Stop the hub that is running."`
 
 	Config     configCommands `cmd:"" group:"files" help:"The configuration file: path, check, schema, show, reload."`
 	Secret     secretCommands `cmd:"" group:"files" help:"Sealed values that the configuration refers to as $${secret:NAME}."`
 	Token      tokenCommands  `cmd:"" group:"files" help:"The administrator's token."`
-	Backup     backup         `cmd:"" group:"files" help:"Save the configuration and the data directory into one file."`
+	Backup     backup         `cmd:"" group:"files" help:"Save the configuration, the data directory and the database into one file."`
+	Restore    restore        `cmd:"" group:"files" help:"Put a backup back in place, while no hub runs."`
 	Completion completion     `cmd:"" group:"files" help:"Print the script that completes commands in a shell."`
 	Version    version        `cmd:"" group:"files" help:"Print the version."`
 
@@ -133,7 +136,7 @@ func Main(ctx context.Context, args []string, env Env) int {
 	k.BindTo(ctx, (*context.Context)(nil))
 	err = s.written(k.Run(s))
 	s.tell(err)
-	return exitCode(err)
+	return ExitCode(err)
 }
 
 // hint is what to do about a command that was not understood.

@@ -115,7 +115,7 @@ func TestExitCodes(t *testing.T) {
 		exitToolError: errors.Join(errors.New("x"), exit(exitToolError)),
 		exitNoHub:     hub.E(message.HubUnreachable, nil),
 	} {
-		if got := exitCode(err); got != want {
+		if got := ExitCode(err); got != want {
 			t.Errorf("%v: %d, want %d", err, got, want)
 		}
 	}
@@ -168,6 +168,10 @@ func TestServerAddDefinition(t *testing.T) {
 				URL: "HTTPS://h/mcp", Headers: map[string]string{"X-A": "b: c"}, APIKey: "key ", Enabled: &off,
 				Tools: []string{"a", "b"}, DenyTools: []string{"c"}, Type: "sse", Name: "N",
 			},
+		},
+		{
+			args: []string{"l", "http://h", "--pool", "p", "--retries", "0", "--concurrency", "4", "--rate", "100/m", "--cache", "30s"},
+			want: definition{URL: "http://h", Pool: "p", Retries: new(int), Limits: &callLimits{Concurrency: 4, Rate: "100/m"}, ToolCache: "30s"},
 		},
 		{args: []string{"c", "prog"}, want: definition{Command: "prog", Args: []string{}}},
 	} {

@@ -82,11 +82,11 @@ func (c *configCheck) Run(s *session) error {
 func (s *session) checkFile(path string) (api.ConfigCheck, error) {
 	check := api.ConfigCheck{
 		Problems: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{},
-		Diff: api.ConfigDiff{Added: []string{}, Changed: []string{}, Restarted: []string{}, Removed: []string{}, Unchanged: []string{}},
+		Diff: api.ConfigDiff{Added: []string{}, Changed: []string{}, Restarted: []string{}, Removed: []string{}, Unchanged: []string{}, NextStart: []string{}},
 	}
 	cfg, warnings, err := config.Load(path, app.Builtins())
 	for _, w := range warnings {
-		check.Warnings = append(check.Warnings, api.ConfigProblem{Line: w.Line, Column: w.Column, Detail: w.Detail})
+		check.Warnings = append(check.Warnings, api.ConfigProblem{Line: w.Line, Column: w.Column, Detail: w.In(s.env.Lang)})
 	}
 	if problems, ok := errors.AsType[config.Problems](err); ok {
 		for _, p := range problems {
@@ -109,8 +109,8 @@ func (s *session) problem(e *hub.Error) api.ConfigProblem {
 	var p api.ConfigProblem
 	_, errLine := fmt.Sscan(e.Args["line"], &p.Line)
 	_, errColumn := fmt.Sscan(e.Args["column"], &p.Column)
-	if p.Detail = e.Args["detail"]; p.Detail == "" || errLine != nil || errColumn != nil {
-		return api.ConfigProblem{Detail: e.Text(s.env.Lang).String()}
+	if p.Detail = e.Values(s.env.Lang)["detail"]; p.Detail == "" || errLine != nil || errColumn != nil {
+		return api.ConfigProblem{Detail: e.In(s.env.Lang)}
 	}
 	return p
 }
@@ -164,7 +164,7 @@ func (configReload) Run(ctx context.Context, s *session) error {
 	return nil
 }
 
-// diff prints what became of the servers, and of the views.
+// diff prints what became of the servers, the views and the settings.
 func (s *session) diff(d api.ConfigDiff) {
 	say, none := s.out.say, true
 	for _, group := range []struct {
@@ -189,7 +189,14 @@ func (s *session) diff(d api.ConfigDiff) {
 	if d.Views {
 		s.out.line("%s", s.out.paint(yellow, "~ "+say("groups or clients changed", "分组或客户端设定更改")))
 	}
-	if none && !d.Views {
+	if d.Settings {
+		s.out.line("%s", s.out.paint(yellow, "~ "+say("settings of Toolcrib itself changed", "Toolcrib 自身的设定更改")))
+	}
+	for _, member := range d.NextStart {
+		none = false
+		s.out.line("%s", s.out.paint(yellow, "~ "+member+"  "+say("takes effect at the next start", "下次启动时生效")))
+	}
+	if none && !d.Views && !d.Settings {
 		s.out.line("%s", say("Nothing has changed.", "没有变化。"))
 	}
 }

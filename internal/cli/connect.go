@@ -174,7 +174,7 @@ func (s *session) locate(name string) (string, error) {
 	}
 	system, err := importer.ThisSystem()
 	if err != nil {
-		return "", hub.E(message.FileUnreadable, err, "path", "~", "detail", err.Error())
+		return "", hub.E(message.FileUnreadable, err, "path", "~").With("detail", message.Cause(err))
 	}
 	found, err := importer.Locate(client, system)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 )
 
 func unreadable(path string, err error) error {
-	return hub.E(message.FileUnreadable, err, "path", path, "detail", withoutPath(err))
+	return hub.E(message.FileUnreadable, err, "path", path).With("detail", message.Cause(withoutPath(err)))
 }
 
 func unwritable(path string, err error) error {
-	return hub.E(message.FileUnwritable, err, "path", path, "detail", withoutPath(err))
+	return hub.E(message.FileUnwritable, err, "path", path).With("detail", message.Cause(withoutPath(err)))
 }
 
 // withoutPath is what went wrong, without the path that the text around it
 // names.
-func withoutPath(err error) string {
+func withoutPath(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
+		return p.Err
 	}
 	if l, ok := errors.AsType[*os.LinkError](err); ok {
-		return l.Err.Error()
+		return l.Err
 	}
-	return err.Error()
+	return err
 }
 
 // writeNew writes a file for its owner only, which is whole or not there. The

@@ -39,7 +39,7 @@ func TestBackup(t *testing.T) {
 		t.Log(err)
 	}
 	code, out, errs := run(t, message.English, "backup", file, "--data-dir", data, "--config", config)
-	if code != exitOK || !strings.Contains(out, "To restore") || !strings.Contains(out, data) || !strings.Contains(out, config) {
+	if code != exitOK || !strings.Contains(out, "toolcrib restore "+file) {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
 	info, err := os.Stat(file)

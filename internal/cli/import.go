@@ -41,7 +41,7 @@ func (c *importFile) Run(ctx context.Context, s *session) error {
 		return unreadable(path, err)
 	}
 	if info.Size() > maxImport {
-		return hub.E(message.FileUnreadable, nil, "path", path, "detail", "it is larger than "+size(maxImport))
+		return hub.E(message.FileUnreadable, nil, "path", path).With("detail", message.Say("it is larger than %s", size(maxImport)))
 	}
 	text, err := readFile(path)
 	if err != nil {

@@ -124,7 +124,7 @@ func (c *indexImport) Run(ctx context.Context, s *session) error {
 		return unreadable(c.File, err)
 	}
 	if info.Size() > maxIndex {
-		return hub.E(message.FileUnreadable, nil, "path", c.File, "detail", "it is larger than "+size(maxIndex))
+		return hub.E(message.FileUnreadable, nil, "path", c.File).With("detail", message.Say("it is larger than %s", size(maxIndex)))
 	}
 	text, err := readFile(c.File)
 	if err != nil {

@@ -121,7 +121,7 @@ func (c *resourceRead) Run(ctx context.Context, s *session) error {
 			} `json:"contents"`
 		}
 		if err := json.Unmarshal(answer.Result, &result); err != nil {
-			return hub.E(message.ServerBadReply, err, "detail", "it is not what is in a resource")
+			return hub.E(message.ServerBadReply, err).With("detail", message.Say("it is not what is in a resource"))
 		}
 		p := s.contents(c.Out)
 		for _, part := range result.Contents {
@@ -208,7 +208,7 @@ func (c *promptGet) Run(ctx context.Context, s *session) error {
 		texts := make(map[string]string, len(each)) // whatever looks like a number: a prompt takes texts only
 		for _, a := range each {
 			if a.json {
-				return hub.E(message.ArgumentInvalid, nil, "detail", message.Quote(a.name)+" is to be a text: write NAME=VALUE")
+				return unfit("%s is to be a text: write NAME=VALUE", message.Quote(a.name))
 			}
 			texts[a.name] = a.text
 		}
@@ -232,7 +232,7 @@ func (c *promptGet) Run(ctx context.Context, s *session) error {
 			} `json:"messages"`
 		}
 		if err := json.Unmarshal(answer.Result, &result); err != nil {
-			return hub.E(message.ServerBadReply, err, "detail", "it is not a prompt")
+			return hub.E(message.ServerBadReply, err).With("detail", message.Say("it is not a prompt"))
 		}
 		p := s.contents("")
 		for _, m := range result.Messages {

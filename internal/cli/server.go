@@ -155,7 +155,13 @@ func (s *session) server(v api.Server) {
 		say("Prompts", "提示"), number(v.Prompts),
 		say("Subscriptions", "订阅"), number(v.Subscriptions),
 		say("Priority", "优先级"), strconv.Itoa(v.Priority),
+		say("Pool", "服务器池"), oneLine(v.Pool),
 		say("Time limit", "超时"), v.Timeout,
+		say("Tried again", "重试"), p.tries(v.Retries),
+		say("Calls at once", "并发调用"), p.atOnce(v.CallLimits),
+		say("Calls in a time", "调用速率"), p.rate(v.CallLimits),
+		say("Results kept", "结果缓存"), v.ToolCache,
+		say("Arguments", "参数"), p.validated(v.Validate),
 		say("Ends unused after", "闲置结束"), v.IdleStop,
 		say("Calls pass", "熔断"), p.breaker(v.Breaker),
 		say("Junk lines", "杂乱输出行"), number(int(v.Junk)),
@@ -205,6 +211,49 @@ func holders(leases []api.Lease) string {
 		}
 	}
 	return strings.Join(names, " ")
+}
+
+// tries is how often a call is tried again.
+func (p *printer) tries(n int) string {
+	switch n {
+	case 0:
+		return p.say("never", "不重试")
+	case 1:
+		return p.say("once", "1 次")
+	}
+	return fmt.Sprintf(p.say("%d times", "%d 次"), n)
+}
+
+// atOnce is how many calls there may be at once; "" for any number.
+func (p *printer) atOnce(l *api.CallLimits) string {
+	if l == nil || l.Concurrency == 0 {
+		return ""
+	}
+	return fmt.Sprintf(p.say("%d, and %d that wait", "%d 个，另可有 %d 个排队"), l.Concurrency, l.Queue)
+}
+
+// rate is how many calls there may be in a time; "" for any number.
+func (p *printer) rate(l *api.CallLimits) string {
+	if l == nil || l.Rate == 0 {
+		return ""
+	}
+	n, unit := l.Rate, p.say("second", "秒")
+	switch { // a rate of less than one is hard to imagine
+	case n < 1./60:
+		n, unit = n*3600, p.say("hour", "小时")
+	case n < 1:
+		n, unit = n*60, p.say("minute", "分钟")
+	}
+	each := strconv.FormatFloat(n, 'g', 4, 64)
+	return fmt.Sprintf(p.say("%s a %s, up to %d at once", "每%[2]s %[1]s 个，最多 %[3]d 个同时到来"), each, unit, l.Burst)
+}
+
+// validated tells of arguments that are not looked at; "" if they are.
+func (p *printer) validated(on bool) string {
+	if on {
+		return ""
+	}
+	return p.say("sent as they are", "原样发送，不检查")
 }
 
 // breaker is whether calls are kept away from a server; "" if they are not.

@@ -21,19 +21,24 @@ type serverAdd struct {
 	Key    string   `arg:"" help:"Key of the server; the first half of its tools' names."`
 	Target []string `arg:"" help:"Its URL; or \"--\", then the command that runs it, with its arguments." name:"target"`
 
-	Env      []string      `help:"Environment variable of the command; sealed if it is a secret." placeholder:"NAME=VALUE" sep:"none"`
-	Cwd      string        `help:"Directory in which the command runs." placeholder:"DIR"`
-	Header   []string      `help:"HTTP header; sealed." placeholder:"'NAME: VALUE'" sep:"none"`
-	APIKey   *string       `name:"api-key" help:"Key that is sent as a bearer token, sealed; \"-\" reads it from standard input." placeholder:"KEY"`
-	Type     string        `help:"How to talk to it: stdio, http, sse or ws; found out if not given." enum:"stdio,http,sse,ws," default:"" placeholder:"TYPE"`
-	Name     string        `help:"Name for people." placeholder:"NAME"`
-	Timeout  time.Duration `help:"Time limit of one call." placeholder:"30s"`
-	Priority *int          `help:"Higher is listed and resolved first." placeholder:"N"`
-	Tools    []string      `help:"Offer only these tools." placeholder:"TOOL"`
-	Deny     []string      `help:"Do not offer these tools." placeholder:"TOOL"`
-	Disabled bool          `help:"Add it disabled."`
-	Test     bool          `help:"Test it before it is saved." default:"true" negatable:""`
-	Force    bool          `help:"Save it also if the test fails."`
+	Env         []string      `help:"Environment variable of the command; sealed if it is a secret." placeholder:"NAME=VALUE" sep:"none"`
+	Cwd         string        `help:"Directory in which the command runs." placeholder:"DIR"`
+	Header      []string      `help:"HTTP header; sealed." placeholder:"'NAME: VALUE'" sep:"none"`
+	APIKey      *string       `name:"api-key" help:"Key that is sent as a bearer token, sealed; \"-\" reads it from standard input." placeholder:"KEY"`
+	Type        string        `help:"How to talk to it: stdio, http, sse or ws; found out if not given." enum:"stdio,http,sse,ws," default:"" placeholder:"TYPE"`
+	Name        string        `help:"Name for people." placeholder:"NAME"`
+	Timeout     time.Duration `help:"Time limit of one call." placeholder:"30s"`
+	Retries     *int          `help:"How often a call that failed is tried again, if it certainly cannot take effect twice." placeholder:"2"`
+	Concurrency int           `help:"Calls at once; further ones wait." placeholder:"N"`
+	Rate        string        `help:"Calls in a time, such as 10/s, 100/m or 1000/h." placeholder:"RATE"`
+	Cache       time.Duration `help:"Keep results of tools that only read for so long." placeholder:"30s"`
+	Pool        string        `help:"Servers of one pool have the same tools: calls go to the one that has the least to do." placeholder:"NAME"`
+	Priority    *int          `help:"Higher is listed and resolved first." placeholder:"N"`
+	Tools       []string      `help:"Offer only these tools." placeholder:"TOOL"`
+	Deny        []string      `help:"Do not offer these tools." placeholder:"TOOL"`
+	Disabled    bool          `help:"Add it disabled."`
+	Test        bool          `help:"Test it before it is saved." default:"true" negatable:""`
+	Force       bool          `help:"Save it also if the test fails."`
 }
 
 // definition is an entry of the configuration file, as far as this command
@@ -51,15 +56,31 @@ type definition struct {
 	Enabled   *bool             `json:"enabled,omitempty"`
 	Priority  *int              `json:"priority,omitempty"`
 	Timeout   string            `json:"timeout,omitempty"`
+	Retries   *int              `json:"retries,omitempty"`
+	Limits    *callLimits       `json:"callLimits,omitempty"`
+	ToolCache string            `json:"toolCache,omitempty"`
+	Pool      string            `json:"pool,omitempty"`
 	Tools     []string          `json:"tools,omitempty"`
 	DenyTools []string          `json:"denyTools,omitempty"`
+}
+
+// callLimits are those of an entry, as far as this command writes them.
+type callLimits struct {
+	Concurrency int    `json:"concurrency,omitempty"`
+	Rate        string `json:"rate,omitempty"`
 }
 
 // definition is what the flags and arguments say.
 func (c *serverAdd) definition(stdin io.Reader) (definition, error) {
 	d := definition{
 		Name: c.Name, Type: c.Type, Cwd: c.Cwd,
-		Priority: c.Priority, Tools: c.Tools, DenyTools: c.Deny,
+		Priority: c.Priority, Tools: c.Tools, DenyTools: c.Deny, Retries: c.Retries, Pool: c.Pool,
+	}
+	if c.Concurrency != 0 || c.Rate != "" {
+		d.Limits = &callLimits{c.Concurrency, c.Rate}
+	}
+	if c.Cache != 0 {
+		d.ToolCache = c.Cache.String()
 	}
 	var err error
 	switch target := c.Target[0]; {
@@ -141,7 +162,7 @@ func pairs(command, flag, form string, texts []string, sep string) (map[string]s
 func firstLine(r io.Reader) (string, error) {
 	line, err := bufio.NewReader(io.LimitReader(r, 1<<16)).ReadString('\n')
 	if err != nil && err != io.EOF {
-		return "", hub.E(message.FileUnreadable, err, "path", "standard input", "detail", err.Error())
+		return "", hub.E(message.FileUnreadable, err, "path", "standard input").With("detail", message.Cause(err))
 	}
 	if line = strings.TrimRight(line, "\r\n"); line == "" {
 		return "", hub.E(message.SecretMissing, nil)

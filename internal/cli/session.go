@@ -113,7 +113,7 @@ func (s *session) dataDir() (string, error) {
 	}
 	path, err := datadir.Default()
 	if err != nil {
-		return "", hub.E(message.DataDirUnusable, err, "path", "", "detail", err.Error())
+		return "", hub.E(message.DataDirUnusable, err, "path", "").With("detail", message.Cause(err))
 	}
 	return path, nil
 }
@@ -125,8 +125,8 @@ type exit int
 // Error implements error.
 func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
-// exitCode is the code with which the program ends after err.
-func exitCode(err error) int {
+// ExitCode is the code with which the program ends after err.
+func ExitCode(err error) int {
 	if code, ok := errors.AsType[exit](err); ok {
 		return int(code)
 	}
@@ -186,5 +186,5 @@ func (s *session) text(err error) message.Text {
 
 // misuse is the error of flags or arguments that do not go together.
 func misuse(command, detail string) error {
-	return hub.E(message.UsageInvalid, nil, "command", command, "detail", detail)
+	return hub.E(message.UsageInvalid, nil, "command", command).With("detail", message.Term(detail))
 }

@@ -36,7 +36,7 @@ func (s *session) ensureHub(ctx context.Context, dataDir string) (datadir.HubInf
 	defer cancel()
 	ended, err := s.spawn(dataDir)
 	if err != nil {
-		return info, hub.E(message.HubStartFailed, err, "detail", err.Error(), "log", hubLog(dataDir))
+		return info, hub.E(message.HubStartFailed, err, "log", hubLog(dataDir)).With("detail", message.Cause(err))
 	}
 	tick := time.NewTicker(servePoll)
 	defer tick.Stop()
@@ -46,13 +46,14 @@ func (s *session) ensureHub(ctx context.Context, dataDir string) (datadir.HubInf
 			return info, err
 		}
 		if last {
-			return info, hub.E(message.HubStartFailed, nil, "detail", "it ended at once", "log", hubLog(dataDir))
+			return info, hub.E(message.HubStartFailed, nil, "log", hubLog(dataDir)).With("detail", message.Say("it ended at once"))
 		}
 		select {
 		case <-ended:
 			last = true // unless another one holds the directory
 		case <-ctx.Done():
-			return info, hub.E(message.HubStartFailed, context.Cause(ctx), "detail", "it took longer than "+spawnLimit.String(), "log", hubLog(dataDir))
+			return info, hub.E(message.HubStartFailed, context.Cause(ctx), "log", hubLog(dataDir)).
+				With("detail", message.Say("it took longer than %s", spawnLimit))
 		case <-tick.C:
 		}
 	}

@@ -87,7 +87,7 @@ func connectTo(ctx context.Context, client *http.Client, base, door, token strin
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			cause = u.Err
 		}
-		return nil, hub.E(message.HubUnreachable, err, "where", base, "detail", cause.Error())
+		return nil, hub.E(message.HubUnreachable, err, "where", base).With("detail", message.Cause(cause))
 	}
 	return conn, nil
 }

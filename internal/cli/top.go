@@ -30,7 +30,7 @@ type top struct {
 // terminal until Ctrl-C. It starts no hub.
 func (c *top) Run(ctx context.Context, s *session) error {
 	if c.Interval < leastInterval {
-		return misuse("top", "--interval is "+leastInterval.String()+" or more")
+		return misuse("top", fmt.Sprintf(s.out.say("--interval is %s or more", "--interval 不得小于 %s"), leastInterval))
 	}
 	h, err := s.attachRunning(ctx)
 	if err != nil {

@@ -239,7 +239,7 @@ func TestTop(t *testing.T) {
 	})
 	t.Run("too often", func(t *testing.T) {
 		s, _, _ := newTest(t, message.English, "")
-		if err := (&top{Interval: time.Millisecond}).Run(t.Context(), s); exitCode(err) != exitUsage {
+		if err := (&top{Interval: time.Millisecond}).Run(t.Context(), s); ExitCode(err) != exitUsage {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -249,7 +249,7 @@ func TestTopWithoutAHub(t *testing.T) {
 	emptyHome(t)
 	s, out, _ := newTest(t, message.English, "")
 	s.out.width = 80
-	if err := (&top{Interval: time.Second}).Run(t.Context(), s); exitCode(err) != exitNoHub || out.Len() > 0 {
+	if err := (&top{Interval: time.Second}).Run(t.Context(), s); ExitCode(err) != exitNoHub || out.Len() > 0 {
 		t.Errorf("got %v, printed %q", err, out)
 	}
 }

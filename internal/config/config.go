@@ -52,6 +52,19 @@ type Config struct {
 	Groups   []hub.Group
 	Profiles []hub.Profile
 
+	// Language is that of what the hub says to callers that do not say which they
+	// want.
+	Language message.Lang
+	// Callers bounds the calls of each caller, besides what holds for servers and
+	// tools.
+	Callers hub.Gate
+	Audit   Audit
+	Events  Events
+
+	// Store and Traces hold for the next start of the hub; see [Pending].
+	Store  Store
+	Traces Traces
+
 	// CacheTTL is the age up to which the tools that are known from before the
 	// hub's start need not be asked for when it starts. It is more than 0.
 	CacheTTL time.Duration
@@ -67,7 +80,11 @@ type Warning struct {
 	Line   int // from 1
 	Column int // in characters, from 1
 	Detail string
+	Said   message.Phrase // Detail, in both languages
 }
+
+// In is the detail in a language.
+func (w Warning) In(lang message.Lang) string { return w.Said.In(lang) }
 
 // String is the warning in the form path:line:column: detail.
 func (w Warning) String() string {
@@ -101,6 +118,7 @@ func (p Problems) Unwrap() []error {
 // given keys, in that order.
 func Default(builtins []string) *Config {
 	c := &Config{CacheTTL: defaultCacheTTL}
+	c.set(usualSettings())
 	for _, key := range builtins {
 		c.Servers = append(c.Servers, builtin(key))
 	}
@@ -125,8 +143,8 @@ func Load(path string, builtins []string) (*Config, []Warning, error) {
 }
 
 func read(path string) ([]byte, error) {
-	unreadable := func(err error, detail string) error {
-		return hub.E(message.ConfigUnreadable, err, "path", path, "detail", detail)
+	unreadable := func(err error, detail message.Phrase) error {
+		return hub.E(message.ConfigUnreadable, err, "path", path).With("detail", detail)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -134,27 +152,27 @@ func read(path string) ([]byte, error) {
 	}
 	defer f.Close()
 	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, unreadable(nil, "it is a directory")
+		return nil, unreadable(nil, message.Say("it is a directory"))
 	}
 	raw, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, unreadable(err, reason(err))
 	}
 	if len(raw) > maxFile {
-		return nil, unreadable(nil, fmt.Sprintf("it is larger than %d MiB", maxFile>>20))
+		return nil, unreadable(nil, message.Say("it is larger than %d MiB", maxFile>>20))
 	}
 	return raw, nil
 }
 
 // reason is err without the path, which the text around it names already.
-func reason(err error) string {
+func reason(err error) message.Phrase {
 	if errors.Is(err, fs.ErrNotExist) {
-		return "there is no such file"
+		return message.Say("there is no such file")
 	}
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
+		return message.Cause(p.Err)
 	}
-	return err.Error()
+	return message.Cause(err)
 }
 
 // Parse is [Load] of a text that was read already. The path names it in what
@@ -171,6 +189,11 @@ func Parse(path string, text []byte, builtins []string) (*Config, []Warning, err
 	}
 	c := r.config()
 	return c, r.sorted(), nil
+}
+
+// set takes over what is said about the hub itself.
+func (c *Config) set(s settings) {
+	c.Language, c.Callers, c.Audit, c.Events, c.Store, c.Traces = s.Language, s.Callers, s.Audit, s.Events, s.Store, s.Traces
 }
 
 // number sets the servers' places.

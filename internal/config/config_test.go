@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,7 @@ func show(c *Config) string {
 	if c.CacheTTL != time.Hour || c.ForceRefresh {
 		fmt.Fprintf(&b, "cache-ttl %s force-refresh %v\n", c.CacheTTL, c.ForceRefresh)
 	}
+	showSettings(&b, c)
 	for _, g := range c.Groups {
 		fmt.Fprintf(&b, "group %+v\n", g)
 	}
@@ -158,7 +160,7 @@ func show(c *Config) string {
 			fmt.Fprintf(&b, "  deny %q\n", s.Rules.Deny)
 		}
 		for _, tool := range slices.Sorted(maps.Keys(s.Rules.Override)) {
-			fmt.Fprintf(&b, "  override %q name=%q description=%q\n", tool, s.Rules.Override[tool].Name, s.Rules.Override[tool].Description)
+			showOverride(&b, tool, s.Rules.Override[tool])
 		}
 	}
 	return b.String()
@@ -183,6 +185,11 @@ func showLife(b *strings.Builder, s hub.Server) {
 		{"max-callers", s.MaxCallers, usual.MaxCallers},
 		{"resource-cache", s.ResourceCache, usual.ResourceCache},
 		{"spill", s.Spill, usual.Spill},
+		{"pool", s.Pool, usual.Pool},
+		{"retry", s.Retry, usual.Retry},
+		{"gate", s.Gate, usual.Gate},
+		{"tool-cache", s.ToolCache, usual.ToolCache},
+		{"no-validate", s.NoValidate, usual.NoValidate},
 	} {
 		if f.is != f.was {
 			fmt.Fprintf(b, "  %s %+v\n", f.name, f.is)
@@ -193,15 +200,62 @@ func showLife(b *strings.Builder, s hub.Server) {
 	}
 }
 
+// showOverride shows what holds for a tool.
+func showOverride(b *strings.Builder, tool string, o hub.ToolOverride) {
+	fmt.Fprintf(b, "  override %q name=%q description=%q", tool, o.Name, o.Description)
+	if o.Timeout != 0 {
+		fmt.Fprintf(b, " timeout=%s", o.Timeout)
+	}
+	if o.Retry != nil {
+		fmt.Fprintf(b, " retry=%+v", *o.Retry)
+	}
+	if o.Gate != (hub.Gate{}) {
+		fmt.Fprintf(b, " gate=%+v", o.Gate)
+	}
+	if o.Cache != nil {
+		fmt.Fprintf(b, " cache=%s", *o.Cache)
+	}
+	if o.Messages != (hub.CallMessages{}) {
+		fmt.Fprintf(b, " messages=%q", o.Messages)
+	}
+	b.WriteByte('\n')
+}
+
+// showSettings shows what is said about the hub itself.
+func showSettings(b *strings.Builder, c *Config) {
+	usual := Default(nil)
+	for _, f := range []struct {
+		name    string
+		is, was any
+	}{
+		{"language", c.Language, usual.Language},
+		{"callers", c.Callers, usual.Callers},
+		{"store", c.Store, usual.Store},
+		{"audit", c.Audit, usual.Audit},
+		{"events", c.Events, usual.Events},
+		{"traces", c.Traces, usual.Traces},
+	} {
+		if !reflect.DeepEqual(f.is, f.was) {
+			fmt.Fprintf(b, "%s %+v\n", f.name, f.is)
+		}
+	}
+}
+
 func TestDefault(t *testing.T) {
 	var want []hub.Server
 	for i, key := range []string{"calculator", "datetime"} {
 		want = append(want, hub.Server{
 			Key: key, Order: i, Kind: hub.KindBuiltin, Priority: 100, Timeout: 30 * time.Second,
 			Enabled: true, AutoStart: true, AutoRestart: true, AutoReconnect: true,
+			Retry: hub.Retry{Max: 2, Delay: 2 * time.Second, MaxDelay: 30 * time.Second},
 		})
 	}
-	if diff := cmp.Diff(&Config{Servers: want, CacheTTL: time.Hour}, Default([]string{"calculator", "datetime"})); diff != "" {
+	whole := &Config{
+		Servers: want, CacheTTL: time.Hour, Language: message.English,
+		Audit:  Audit{Retention: 90 * 24 * time.Hour, Arguments: true, MaxArguments: 4096},
+		Events: Events{Retention: 24 * time.Hour}, Traces: Traces{Sample: 1},
+	}
+	if diff := cmp.Diff(whole, Default([]string{"calculator", "datetime"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if c := Default(nil); len(c.Servers) != 0 {
@@ -383,6 +437,7 @@ func FuzzLoad(f *testing.F) {
 				t.Errorf("server %d: %+v", i, s)
 			}
 			keys[s.Key] = true
+			checkCalls(t, s)
 			switch {
 			case s.Kind == hub.KindBuiltin:
 				if s.Command+s.URL != "" || !slices.Contains(builtins(), s.Key) {
@@ -404,6 +459,11 @@ func FuzzLoad(f *testing.F) {
 					t.Errorf("%s is renamed to %q", tool, o.Name)
 				}
 			}
+		}
+		checkGate(t, c.Callers)
+		if a := c.Audit; a.Retention < 0 || a.Retention > maxAuditRetention || a.MaxArguments < minMaxArguments || c.Events.Retention <= 0 ||
+			c.Traces.Sample < 0 || c.Traces.Sample > 1 || c.Language != message.English && c.Language != message.Chinese {
+			t.Errorf("%+v", c)
 		}
 		for _, key := range builtins() {
 			if !keys[key] {

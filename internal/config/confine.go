@@ -7,6 +7,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // Bounds of "limits". What is less would let no program start, and what is more
@@ -51,7 +52,7 @@ func (e *entry) size(m member, form string, least, most int64, to func(int64)) {
 	n, ok := bytesOf(lit.String())
 	switch {
 	case !ok:
-		e.problem(m.value.StartOffset, "%s%s must be %s", e.where, quoted(m.name), form)
+		e.problem(m.value.StartOffset, "%s%s must be %s", e.where, quoted(m.name), message.Term(form))
 	case n < float64(least) || n > float64(most):
 		e.problem(m.value.StartOffset, "%s%s must be from %s to %s", e.where, quoted(m.name), memoryText(least), memoryText(most))
 	default:

@@ -20,12 +20,35 @@ type Changes struct {
 	// Views says that groups, or what is known of clients, are others than
 	// before. This holds at once.
 	Views bool
+
+	// Settings says that what is about the hub itself is other than before, such
+	// as the limits of callers. This holds at once.
+	Settings bool
+
+	// NextStart has the members of the file that are other than before, and hold
+	// when the hub starts the next time; see [Pending].
+	NextStart []string
+}
+
+// Pending has the members of the file that say other than they did when the hub
+// started, and hold when it starts the next time: "store" and "telemetry". Both
+// configurations may be nil.
+func Pending(started, now *Config) []string { return atStart(orDefault(started), orDefault(now)) }
+
+// orDefault is the configuration, or that without a file or a server.
+func orDefault(c *Config) *Config {
+	if c == nil {
+		return Default(nil)
+	}
+	return c
 }
 
 // Diff compares the servers of two configurations, either of which may be nil.
 // The order of the servers is no change.
 func Diff(before, after *Config) Changes {
-	c := Changes{Views: !sameViews(before, after)}
+	c := Changes{
+		Views: !sameViews(before, after), Settings: !sameSettings(orDefault(before), orDefault(after)), NextStart: Pending(before, after),
+	}
 	was := make(map[string]hub.Server)
 	if before != nil {
 		for _, s := range before.Servers {

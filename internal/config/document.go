@@ -3,7 +3,6 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -25,7 +24,7 @@ type document struct {
 
 type problem struct {
 	line, column int
-	detail       string
+	detail       message.Phrase
 }
 
 // member is one member of an object of the file.
@@ -37,7 +36,7 @@ type member struct {
 
 // object returns the members of v. It reports a v that is no object, and names
 // that occur twice, of which the first counts.
-func (d *document) object(v hujson.Value, what string) ([]member, bool) {
+func (d *document) object(v hujson.Value, what message.Phrase) ([]member, bool) {
 	obj, ok := v.Value.(*hujson.Object)
 	if !ok {
 		d.problem(v.StartOffset, "%s must be an object, but is %s", what, kindOf(v))
@@ -59,7 +58,7 @@ func (d *document) object(v hujson.Value, what string) ([]member, bool) {
 }
 
 // twice reports a name that has occurred before, at the offset first.
-func (d *document) twice(what string, m member, first int) {
+func (d *document) twice(what message.Phrase, m member, first int) {
 	if len(d.problems) >= maxNotes {
 		return // finding the line takes time
 	}
@@ -76,7 +75,7 @@ func (d *document) problem(at int, format string, args ...any) {
 		format, args = "there are more problems than are shown here", nil
 	}
 	line, column := d.position(at)
-	d.problems = append(d.problems, problem{line, column, fmt.Sprintf(format, args...)})
+	d.problems = append(d.problems, problem{line, column, message.Say(format, args...)})
 }
 
 // warn reports what does no harm.
@@ -88,11 +87,12 @@ func (d *document) warn(at int, format string, args ...any) {
 		format, args = "there are more warnings than are shown here", nil
 	}
 	line, column := d.position(at)
-	d.warnings = append(d.warnings, Warning{Path: d.path, Line: line, Column: column, Detail: fmt.Sprintf(format, args...)})
+	said := message.Say(format, args...)
+	d.warnings = append(d.warnings, Warning{Path: d.path, Line: line, Column: column, Detail: said.String(), Said: said})
 }
 
 // unknown warns about a member that has no meaning here.
-func (d *document) unknown(where string, m member, known []string) {
+func (d *document) unknown(where message.Phrase, m member, known []string) {
 	if len(d.warnings) >= maxNotes {
 		return // finding the nearest takes time
 	}
@@ -111,7 +111,7 @@ func (d *document) errors() Problems {
 	errs := make(Problems, len(d.problems))
 	for i, p := range d.problems {
 		errs[i] = hub.E(message.ConfigInvalid, nil, "path", d.path,
-			"line", strconv.Itoa(p.line), "column", strconv.Itoa(p.column), "detail", p.detail)
+			"line", strconv.Itoa(p.line), "column", strconv.Itoa(p.column)).With("detail", p.detail)
 	}
 	return errs
 }
@@ -127,19 +127,19 @@ func (d *document) position(at int) (line, column int) {
 func quoted(name string) string { return `"` + message.Quote(name) + `"` }
 
 // kindOf says what a value is.
-func kindOf(v hujson.Value) string {
+func kindOf(v hujson.Value) message.Phrase {
 	switch v.Value.Kind() {
 	case '{':
-		return "an object"
+		return message.Say("an object")
 	case '[':
-		return "an array"
+		return message.Say("an array")
 	case '"':
-		return "a string"
+		return message.Say("a string")
 	case '0':
-		return "a number"
+		return message.Say("a number")
 	case 'n':
-		return "null"
+		return message.Verbatim("null")
 	default:
-		return string(v.Value.(hujson.Literal)) // true or false
+		return message.Verbatim(string(v.Value.(hujson.Literal))) // true or false
 	}
 }

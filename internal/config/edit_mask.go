@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
 // Unchanged stands in a masked text for what is not shown.
@@ -184,7 +186,7 @@ func below(in setting, name string) setting {
 		return inHeader
 	case member == "args":
 		return inArgs
-	case member == "platforms", secretName(name):
+	case member == "platforms", secret.NamesSecret(name):
 		return inSecret
 	}
 	return plain
@@ -257,10 +259,10 @@ func delimiters(comment []byte) (open, end string) {
 // like a part of a file, a URL or a key, or speaks of one.
 func suspicious(comment []byte) bool {
 	text := string(comment)
-	if strings.ContainsAny(text, `"=$`) || strings.Contains(text, "://") && strings.ContainsAny(text, "?@") || secretName(text) {
+	if strings.ContainsAny(text, `"=$`) || strings.Contains(text, "://") && strings.ContainsAny(text, "?@") || secret.NamesSecret(text) {
 		return true
 	}
-	return slices.ContainsFunc(strings.Fields(text), isKey)
+	return slices.ContainsFunc(strings.Fields(text), secret.IsKey)
 }
 
 // unmasking puts back what was not shown.

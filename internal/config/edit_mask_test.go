@@ -208,18 +208,6 @@ func TestMaskArgs(t *testing.T) {
 	}
 }
 
-func TestSecretName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"API_KEY": true, "apiKey": true, "APIKey": true, "apikey": true, "key": true, "GITHUB_TOKEN": true, "accessToken": true,
-		"X-Auth-Token": true, "dbPassword": true, "PGPASSWORD": false, "db_pass": true, "Authorization": true, "client-secret": true,
-		"monkey": false, "keyboard": false, "AUTHOR": false, "passage": false, "tokenizer": false, "HOST": false, "": false, "名": false,
-	} {
-		if got := secretName(name); got != want {
-			t.Errorf("secretName(%q) = %v", name, got)
-		}
-	}
-}
-
 func TestSeal(t *testing.T) {
 	const entry = `{
   "url": "https://h/?k=1", "apiKey": "v1", // comment

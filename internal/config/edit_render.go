@@ -34,6 +34,7 @@ func Render(s hub.Server) []byte {
 	if s.Timeout != hub.DefaultTimeout {
 		r.text("timeout", s.Timeout.String())
 	}
+	r.calls(&s)
 	r.confinement(&s)
 	r.flag("bareNames", s.BareNames, false)
 	if s.PrefixURIs {
@@ -50,7 +51,7 @@ func Render(s hub.Server) []byte {
 	r.flag("simulated", s.Simulated, false)
 	r.list("tools", s.Rules.Allow)
 	r.list("denyTools", s.Rules.Deny)
-	r.overrides(s.Rules.Override)
+	r.overrides(s.Rules.Override, s.Retry)
 	return object(r...).Pack()
 }
 
@@ -95,15 +96,14 @@ func (r *rendering) pairs(name string, values map[string]string) {
 	r.add(name, object(pairs...).Value)
 }
 
-func (r *rendering) overrides(tools map[string]hub.ToolOverride) {
+func (r *rendering) overrides(tools map[string]hub.ToolOverride, server hub.Retry) {
 	if len(tools) == 0 {
 		return
 	}
 	var all rendering
 	for _, tool := range slices.Sorted(maps.Keys(tools)) {
 		var o rendering
-		o.text("name", tools[tool].Name)
-		o.text("description", tools[tool].Description)
+		o.override(tools[tool], server)
 		all.add(tool, object(o...).Value)
 	}
 	r.add("toolOverrides", object(all...).Value)

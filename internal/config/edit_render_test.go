@@ -117,8 +117,27 @@ func TestRender(t *testing.T) {
 		},
 		{
 			func(s *hub.Server) {
+				s.Kind, s.Command, s.Priority, s.Pool, s.NoValidate, s.ToolCache = hub.KindStdio, "c", hub.PriorityLocal, "p", true, time.Minute
+				s.Retry = hub.Retry{Max: 0, Delay: 0, MaxDelay: time.Minute, Jitter: 0.25}
+				s.Gate = hub.Gate{Concurrency: 4, Queue: 0, Rate: 100. / 60, Burst: 2}
+				s.Rules.Override = map[string]hub.ToolOverride{
+					"a": {Retry: &hub.Retry{Max: 0, MaxDelay: time.Minute, Jitter: 0.25}, Cache: new(time.Duration)},
+					"b": {
+						Timeout: time.Second, Retry: &hub.Retry{Max: 3, Delay: 2 * time.Minute, MaxDelay: 2 * time.Minute},
+						Gate: hub.Gate{Rate: 0.3, Burst: 5}, Messages: hub.CallMessages{Calling: "正在…", Failed: "no"},
+					},
+				}
+			},
+			`{"command":"c","pool":"p","retries":0,"retryDelay":"off","maxRetryDelay":"1m0s","retryJitter":0.25,` +
+				`"callLimits":{"concurrency":4,"queue":0,"rate":"100/m"},"toolCache":"1m0s","validate":false,` +
+				`"toolOverrides":{"a":{"retries":0,"cache":"off"},` +
+				`"b":{"timeout":"1s","retries":3,"retryDelay":"2m0s","maxRetryDelay":"2m0s","retryJitter":0,` +
+				`"callLimits":{"rate":"18/m","burst":5},"messages":{"calling":"正在…","failed":"no"}}}}`,
+		},
+		{
+			func(s *hub.Server) {
 				*s = hub.Server{
-					IdleStop: on.IdleStop, Health: on.Health, Breaker: on.Breaker, ListTTL: on.ListTTL,
+					IdleStop: on.IdleStop, Health: on.Health, Breaker: on.Breaker, ListTTL: on.ListTTL, Retry: on.Retry,
 					Key: "k", Name: "名 \"n\"", Kind: hub.KindStdio, Command: "c", Args: []string{"<a>", ""}, Dir: "/d",
 					Env: map[string]string{"B": "${env:B}", "A": ""}, EnvFile: ".env",
 					Priority: 7, Timeout: 90 * time.Second, BareNames: true, PrefixURIs: true,

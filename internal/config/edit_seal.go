@@ -91,8 +91,26 @@ func Sealed(text []byte, key string) []string {
 	if err != nil || e == nil {
 		return nil
 	}
+	return sealedIn(e.value())
+}
+
+// SealedBy is [Sealed] for a member of the file that is about the hub itself,
+// such as "store".
+func SealedBy(text []byte, member string) []string {
+	t, err := plant(text)
+	if err != nil {
+		return nil
+	}
+	v := childrenOf(&t.root).member(member)
+	if v == nil {
+		return nil
+	}
+	return sealedIn(v)
+}
+
+func sealedIn(v *hujson.Value) []string {
 	var names []string
-	for v := range e.value().All() {
+	for v := range v.All() {
 		if v.Value.Kind() != '"' {
 			continue
 		}

@@ -2,7 +2,6 @@ package config
 
 import (
 	"strings"
-	"unicode"
 
 	"github.com/toolcrib/toolcrib/internal/secret"
 )
@@ -39,7 +38,7 @@ func judge(in setting, name, value string) (secrecy, []span) {
 	switch {
 	case harmless(value):
 		return open, nil
-	case in == inHeader, in == inSecret, in == inEnv && (secretName(name) || hasPassword(value) || isKey(value)):
+	case in == inHeader, in == inSecret, in == inEnv && (secret.NamesSecret(name) || hasPassword(value) || secret.IsKey(value)):
 		return sealed, whole
 	case in == inEnv:
 		return private, whole
@@ -48,7 +47,7 @@ func judge(in setting, name, value string) (secrecy, []span) {
 	if in == inArgs {
 		spans = argument(name, value)
 	}
-	if spans == nil && isKey(value) {
+	if spans == nil && secret.IsKey(value) {
 		spans = whole
 	}
 	if spans == nil {
@@ -77,46 +76,6 @@ func harmless(value string) bool {
 	return at == len(value)
 }
 
-// secretName reports whether a name is one that people give to secrets.
-func secretName(name string) bool {
-	for _, w := range words(name) {
-		switch w {
-		case "key", "keys", "apikey", "apikeys", "accesskey", "authkey", "privatekey", "secretkey", "private",
-			"token", "tokens", "accesstoken", "authtoken", "bearertoken", "refreshtoken",
-			"secret", "secrets", "clientsecret", "appsecret", "pin", "otp",
-			"password", "passwords", "passwd", "pass", "pwd", "passphrase", "passcode",
-			"credential", "credentials", "cred", "creds", "cookie", "cookies", "jwt", "pat", "dsn",
-			"auth", "oauth", "authorization", "authentication", "bearer":
-			return true
-		}
-	}
-	return false
-}
-
-// words are the words of a name in lower case: they are set apart by what is no
-// letter or digit, or by a capital letter.
-func words(name string) []string {
-	var all []string
-	r := []rune(name)
-	start := 0
-	for i := range len(r) + 1 {
-		letter := i < len(r) && (unicode.IsLetter(r[i]) || unicode.IsDigit(r[i]))
-		capital := i > start && letter && unicode.IsUpper(r[i]) &&
-			(!unicode.IsUpper(r[i-1]) || i+1 < len(r) && unicode.IsLower(r[i+1]))
-		if letter && !capital {
-			continue
-		}
-		if i > start {
-			all = append(all, strings.ToLower(string(r[start:i])))
-		}
-		start = i
-		if !letter {
-			start++
-		}
-	}
-	return all
-}
-
 // argument finds the secret in an argument of a command that stands after
 // another.
 func argument(before, value string) []span {
@@ -140,18 +99,18 @@ func argument(before, value string) []span {
 				return nil // the name of a variable that is passed on
 			}
 			return from(len(name) + 1)
-		case secretName(before):
+		case secret.NamesSecret(before):
 			return from(0)
 		}
 	}
 	switch {
-	case set && !strings.Contains(name, "://") && secretName(name):
+	case set && !strings.Contains(name, "://") && secret.NamesSecret(name):
 		return from(len(name) + 1)
-	case option && set && (secretName(value) || isKey(value[len(name)+1:])):
+	case option && set && (secret.NamesSecret(value) || secret.IsKey(value[len(name)+1:])):
 		return from(len(name) + 1)
 	case option, strings.Contains(value, "://"):
 		return nil
-	case secretName(value):
+	case secret.NamesSecret(value):
 		return from(0)
 	}
 	return nil
@@ -188,7 +147,7 @@ func urls(value string) []span {
 		path := host + until(value[host:end], "?#")
 		for from := host; from < path; {
 			to := from + until(value[from:path], "/")
-			if isKey(value[from:to]) {
+			if secret.IsKey(value[from:to]) {
 				hide(from, to)
 			}
 			from = to + 1
@@ -217,34 +176,4 @@ func until(s, chars string) int {
 		return at
 	}
 	return len(s)
-}
-
-// isKey reports whether a value looks like a key that a service has given out:
-// it begins as such keys do, or is long and made of letters and digits without
-// sense.
-func isKey(value string) bool {
-	const short, long = 12, 20
-	if len(value) < short {
-		return false
-	}
-	for _, prefix := range []string{
-		"sk-", "sk_", "pk_", "rk_", "ghp_", "gho_", "ghs_", "ghu_", "ghr_", "github_pat_", "glpat-", "xox", "eyJ",
-		"AKIA", "AIza", "hf_", "npm_", "ntn_", "secret_", "Bearer ", "Basic ",
-	} {
-		if strings.HasPrefix(value, prefix) {
-			return true
-		}
-	}
-	letters, digits := 0, 0
-	for _, c := range []byte(value) {
-		switch {
-		case 'a' <= c|0x20 && c|0x20 <= 'z':
-			letters++
-		case '0' <= c && c <= '9':
-			digits++
-		case strings.IndexByte("-_+=~", c) < 0:
-			return false
-		}
-	}
-	return len(value) >= long && letters >= 2 && digits >= 2
 }

@@ -102,7 +102,7 @@ func (f *File) Write(text []byte, ifMatch string) (etag string, err error) {
 		return "", hub.E(message.ConfigStale, nil, "path", f.path)
 	}
 	if err := replace(f.path, text); err != nil {
-		return "", hub.E(message.ConfigUnwritable, err, "path", f.path, "detail", unwritable(err))
+		return "", hub.E(message.ConfigUnwritable, err, "path", f.path).With("detail", unwritable(err))
 	}
 	f.text, f.etag = bytes.Clone(text), ETag(text)
 	return f.etag, nil
@@ -112,9 +112,9 @@ var errReadOnly = errors.New("it is read-only")
 
 // unwritable is err without the paths of a renaming, one of which means
 // nothing to anybody.
-func unwritable(err error) string {
+func unwritable(err error) message.Phrase {
 	if l, ok := errors.AsType[*os.LinkError](err); ok {
-		return l.Err.Error()
+		return message.Cause(l.Err)
 	}
 	return reason(err)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // What holds for a server that does not say otherwise. A server is started when
@@ -50,6 +51,7 @@ func usualServer() hub.Server {
 		Breaker:       usualBreaker(),
 		ListTTL:       usualListTTL,
 		Timeout:       hub.DefaultTimeout,
+		Retry:         hub.DefaultRetry(),
 	}
 }
 
@@ -191,11 +193,11 @@ func (e *entry) parts(m member, parts ...part) {
 	for i, p := range parts {
 		names[i], read[p.name] = p.name, p.read
 	}
-	members, _ := e.object(m.value, e.where+quoted(m.name))
+	members, _ := e.object(m.value, message.Say("%s%s", e.where, quoted(m.name)))
 	for _, inner := range members {
 		switch take := read[inner.name]; {
 		case take == nil:
-			e.unknown(e.where+quoted(m.name)+": ", inner, names)
+			e.unknown(message.Say("%s%s: ", e.where, quoted(m.name)), inner, names)
 		case !isNull(inner.value):
 			inner.name = m.name + "." + inner.name
 			take(inner)

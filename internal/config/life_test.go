@@ -33,13 +33,21 @@ func TestBytesOf(t *testing.T) {
 // members of the objects within an entry, and of "mcpServiceManager".
 func TestSchemaHasEveryPart(t *testing.T) {
 	root := parsedSchema(t)
-	objects := map[string]*jsonschema.Schema{`{"mcpServiceManager":{%q:null}}`: root.Properties["mcpServiceManager"]}
+	objects := make(map[string]*jsonschema.Schema)
+	for _, name := range []string{"mcpServiceManager", "callers", "store", "audit", "events"} {
+		objects[`{"`+name+`":{%q:null}}`] = root.Properties[name]
+	}
+	objects[`{"telemetry":{"traces":{},%q:null}}`] = root.Properties["telemetry"]
+	objects[`{"telemetry":{"traces":{%q:null}}}`] = root.Properties["telemetry"].Properties["traces"]
+	tools := root.Defs["server"].Properties["toolOverrides"].AdditionalProperties
+	objects[`{"mcpServers":{"a":{"command":"x","toolOverrides":{"t":{%q:null}}}}}`] = tools
+	objects[`{"mcpServers":{"a":{"command":"x","toolOverrides":{"t":{"messages":{%q:null}}}}}}`] = tools.Properties["messages"]
 	for name, member := range root.Defs["server"].Properties {
 		if len(member.Properties) > 0 {
 			objects[`{"mcpServers":{"a":{"command":"x","`+name+`":{%q:null}}}}`] = member
 		}
 	}
-	if len(objects) != 5 {
+	if len(objects) != 14 {
 		t.Errorf("%d objects", len(objects))
 	}
 	for text, object := range objects {

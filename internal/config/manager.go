@@ -9,6 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // defaultCacheTTL is the age up to which lists of tools from before the hub's
@@ -33,7 +34,7 @@ func (r *reader) general(m member) {
 	case "clients":
 		r.readClients(m)
 	case "force_refresh_on_init":
-		if on := r.truth(m, ""); on != nil {
+		if on := r.truth(m, message.Phrase{}); on != nil {
 			r.forceRefresh = *on
 		}
 	}

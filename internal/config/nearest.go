@@ -41,6 +41,8 @@ func alias(name string) string {
 		return "enabled"
 	case "requestTimeout", "timeoutMs":
 		return "timeout"
+	case "maxRetries":
+		return "retries"
 	case "allowedTools", "allowTools":
 		return "tools"
 	case "blockedTools", "deniedTools":

@@ -10,6 +10,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
@@ -20,6 +21,7 @@ type reader struct {
 	terms    map[string]term // of a server
 	ours     []string        // those of them that are ours
 	form     Form
+	foreign  bool // most of the file is another program's settings
 
 	unit  time.Duration // that a bare number of a server's "timeout" counts
 	usual hub.Server    // what holds for one that does not say otherwise
@@ -32,6 +34,8 @@ type reader struct {
 	groups   []hub.Group
 	grouped  []groupMember
 	profiles []hub.Profile
+	pools    []pooled
+	settings settings
 
 	servers   []hub.Server
 	seen      map[string]int // where each key was first
@@ -41,7 +45,7 @@ type reader struct {
 
 // read reads the outermost object.
 func (r *reader) read(root hujson.Value) {
-	members, ok := r.object(root, "the file")
+	members, ok := r.object(root, message.Say("the file"))
 	if !ok {
 		return
 	}
@@ -57,6 +61,8 @@ func (r *reader) read(root hujson.Value) {
 		r.unit, r.usual.Timeout = time.Second, controllerTimeout
 	}
 	r.dir = r.projectDir()
+	r.settings = usualSettings()
+	r.foreign = r.settingsOfEditor(members) || find(root, "projects") != nil
 
 	// What holds for all servers comes first, wherever it stands.
 	var rest, unknown []member
@@ -70,6 +76,7 @@ func (r *reader) read(root hujson.Value) {
 			unknown = append(unknown, m)
 		}
 	}
+	r.checkPools()
 	if !r.settingsOfEditor(members) {
 		r.unknownTop(unknown)
 	}
@@ -104,6 +111,14 @@ func (r *reader) setting(m member) bool {
 			r.general(m)
 		}
 		return true
+	case "language", "callers", "store", "audit", "events", "telemetry":
+		if r.foreign { // which has some of these words, too
+			return false
+		}
+		if !isNull(m.value) {
+			r.readSetting(m)
+		}
+		return true
 	}
 	return r.form == FormXiaozhi && r.xiaozhi(m)
 }
@@ -113,7 +128,7 @@ func (r *reader) setting(m member) bool {
 func (r *reader) block(m member) bool {
 	switch m.name {
 	case "mcpServers", "servers", "mcp.servers", "context_servers":
-		entries, _ := r.object(m.value, quoted(m.name))
+		entries, _ := r.object(m.value, message.Verbatim(quoted(m.name)))
 		for _, entry := range entries {
 			r.add(entry, m.name)
 		}
@@ -121,7 +136,7 @@ func (r *reader) block(m member) bool {
 		if find(m.value, "servers") == nil {
 			return false
 		}
-		inner, _ := r.object(m.value, quoted(m.name))
+		inner, _ := r.object(m.value, message.Verbatim(quoted(m.name)))
 		for _, m := range inner {
 			if m.name == "servers" {
 				r.block(m)
@@ -142,7 +157,7 @@ func (r *reader) add(m member, block string) {
 		return
 	}
 	if first, again := r.seen[e.server.Key]; again {
-		r.twice("the file", member{name: e.server.Key, at: m.at}, first)
+		r.twice(message.Say("the file"), member{name: e.server.Key, at: m.at}, first)
 		return
 	}
 	r.seen[e.server.Key] = m.at
@@ -163,8 +178,8 @@ func (r *reader) unknownTop(unknown []member) {
 	const most = 5 // that are told one by one
 	var foreign []member
 	for _, m := range unknown {
-		if nearest(m.name, topMembers()) != "" {
-			r.unknown("", m, topMembers())
+		if nearest(m.name, topMembers()) != "" && !slices.Contains(topMembers(), m.name) {
+			r.unknown(message.Phrase{}, m, topMembers())
 		} else {
 			foreign = append(foreign, m)
 		}
@@ -174,13 +189,16 @@ func (r *reader) unknownTop(unknown []member) {
 		return
 	}
 	for _, m := range foreign {
-		r.unknown("", m, nil)
+		r.unknown(message.Phrase{}, m, nil)
 	}
 }
 
 // topMembers are the names with a meaning at the top of a file of ours.
 func topMembers() []string {
-	return []string{"mcpServers", groupsMember, "clients", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema"}
+	return []string{
+		"mcpServers", groupsMember, "clients", "callers", "language", "store", "audit", "events", "telemetry",
+		"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema",
+	}
 }
 
 // find is the value of a member of v, or nil.
@@ -203,6 +221,7 @@ func (r *reader) config() *Config {
 		Path: r.path, Form: r.form, Endpoints: r.endpoints, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh,
 		Groups: r.groups, Profiles: r.profiles,
 	}
+	c.set(r.settings)
 	own := make(map[string]hub.Server) // built-ins with the file's settings
 	var rest []hub.Server
 	for _, s := range r.servers {

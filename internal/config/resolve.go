@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
 	"path/filepath"
@@ -41,7 +40,7 @@ func Resolve(s hub.Server, r *secret.Resolver) (hub.Server, []string, *hub.Error
 		return s, f.secrets, nil
 	}
 	return hub.Server{}, nil, hub.E(message.PlaceholderUnresolved, nil, "server", message.Quote(s.Key),
-		"placeholder", message.Quote(f.err.Placeholder), "reason", message.Quote(f.err.Reason))
+		"placeholder", message.Quote(f.err.Placeholder)).With("reason", f.err.Reason)
 }
 
 // filling fills in one server. After the first error it does nothing more.
@@ -60,12 +59,17 @@ func (f *filling) fail(err error) {
 		f.err = e
 		return
 	}
-	f.err = &secret.UnresolvedError{Placeholder: "a placeholder", Reason: err.Error()}
+	f.err = &secret.UnresolvedError{Placeholder: "a placeholder", Reason: message.Cause(err)}
 }
 
-// unfit is the error of a text that is of no use with what was filled in.
-func (f *filling) unfit(text, reason string) {
-	f.fail(&secret.UnresolvedError{Placeholder: secret.Placeholders(text)[0].String(), Reason: "with it, " + reason})
+// unfit is the error of a text that is of no use with what was filled in, which
+// may be no more than a "${" that was written as such.
+func (f *filling) unfit(text string, reason message.Phrase) {
+	placeholder := "$${"
+	if all := secret.Placeholders(text); len(all) > 0 {
+		placeholder = all[0].String()
+	}
+	f.fail(&secret.UnresolvedError{Placeholder: placeholder, Reason: message.Say("with it, %s", reason)})
 }
 
 // text fills in one text.
@@ -88,7 +92,7 @@ func (f *filling) hide(texts ...string) {
 func (f *filling) stdio(s *hub.Server) {
 	command := f.text(s.Command)
 	if blank(command) && f.err == nil {
-		f.unfit(s.Command, `"command" is empty`)
+		f.unfit(s.Command, message.Say(`"command" is empty`))
 	}
 	s.Command = command
 	for _, span := range commandLine(command) { // people write the arguments there, too
@@ -130,7 +134,7 @@ func (f *filling) paths(paths []string, dir string) []string {
 		case f.err != nil:
 			return nil
 		case path == "":
-			f.unfit(text, "a path of the sandbox is empty")
+			f.unfit(text, message.Say("a path of the sandbox is empty"))
 			return nil
 		case strings.HasPrefix(path, "~"): // for the user's home
 			path, err = f.resolver.Path(path)
@@ -180,7 +184,7 @@ func (f *filling) remote(s *hub.Server) {
 			s.Kind = kind
 		}
 		if fault := urlFault(link, s.Kind); fault != "" {
-			f.unfit(s.URL, `"url" `+fault)
+			f.unfit(s.URL, message.Say(`"url" %s`, message.Term(fault)))
 		}
 	}
 	s.URL = link
@@ -194,7 +198,7 @@ func (f *filling) remote(s *hub.Server) {
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		value := f.text(s.Headers[name])
 		if hasControl(value) && f.err == nil {
-			f.unfit(s.Headers[name], fmt.Sprintf("the header %q has a control character", name))
+			f.unfit(s.Headers[name], message.Say("the header %q has a control character", name))
 		}
 		f.hide(value)
 		if _, credentials, found := strings.Cut(value, " "); found { // such as Bearer

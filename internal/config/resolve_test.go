@@ -153,7 +153,7 @@ func TestUnresolved(t *testing.T) {
 		`{"command":"x","cwd":"${env:NONE}/x"}`:                          "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"command":"x","cwd":"/","sandbox":{"write":["${NOTES:-}"]}}`:   "${NOTES:-…}: with it, a path of the sandbox is empty",
 		`{"command":"x","envFile":"gone"}`:                               "${envFile:gone}: the file " + dir + "/gone cannot be read: there is no such file",
-		`{"command":"x","envFile":"bad.env"}`:                            "${envFile:bad.env}: line 1 of the file " + dir + `/bad.env has no \"=\"`,
+		`{"command":"x","envFile":"bad.env"}`:                            "${envFile:bad.env}: line 1 of the file " + dir + `/bad.env has no "="`,
 		`{"command":"x","envFile":"${NONE}"}`:                            "${env:NONE}: the environment variable NONE of Toolcrib is not set",
 		`{"url":"${HOST}"}`:                                              `${env:HOST}: with it, "url" must begin with http:// or https://`,
 		`{"url":"http://a:${KEY}/"}`:                                     `${env:KEY}: with it, "url" is not a valid URL`,
@@ -216,13 +216,13 @@ func TestDiff(t *testing.T) {
 	after := parse(`{"mcpServers":{"new":{"command":"x"},"c":{"url":"http://c","headers":{}},"a":{"command":"x","env":{"K":"2"}},"b":{"command":"x","args":[],"type":"stdio"},"device":{"priority":1}}}`)
 	for _, test := range []struct {
 		before, after *Config
-		want          string // added, changed, removed, unchanged, restarted, views
+		want          string // added, changed, removed, unchanged, restarted, views, settings, at the next start
 	}{
-		{before, after, "{[new] [device a] [d] [c b] [a] false}"},
-		{before, before, "{[] [] [] [device a b c d] [] false}"},
-		{nil, after, "{[device new c a b] [] [] [] [] false}"},
-		{before, nil, "{[] [] [device a b c d] [] [] false}"},
-		{nil, nil, "{[] [] [] [] [] false}"},
+		{before, after, "{[new] [device a] [d] [c b] [a] false false []}"},
+		{before, before, "{[] [] [] [device a b c d] [] false false []}"},
+		{nil, after, "{[device new c a b] [] [] [] [] false false []}"},
+		{before, nil, "{[] [] [device a b c d] [] [] false false []}"},
+		{nil, nil, "{[] [] [] [] [] false false []}"},
 	} {
 		if got := fmt.Sprint(Diff(test.before, test.after)); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)

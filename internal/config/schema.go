@@ -52,12 +52,21 @@ func Schema() []byte {
 			},
 			groupsMember:            groupsSchema(),
 			"clients":               clientsSchema(),
+			"callers":               callersSchema(),
+			"language":              languageSchema("Of what Toolcrib says to clients that do not say which language they want."),
+			"store":                 storeSchema(),
+			"audit":                 auditSchema(),
+			"events":                eventsSchema(),
+			"telemetry":             telemetrySchema(),
 			"mcpServiceManager":     managerSchema(),
 			"cache_ttl_seconds":     cacheTTLSchema(),
 			"force_refresh_on_init": forceRefreshSchema(),
 		},
-		PropertyOrder: []string{"$schema", "mcpServers", groupsMember, "clients", "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init"},
-		Defs:          map[string]*jsonschema.Schema{"server": server},
+		PropertyOrder: []string{
+			"$schema", "mcpServers", groupsMember, "clients", "callers", "language", "store", "audit", "events", "telemetry",
+			"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init",
+		},
+		Defs: map[string]*jsonschema.Schema{"server": server},
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -112,21 +121,6 @@ func timeoutSchema() *jsonschema.Schema { return spanSchema(`"30s"`)() }
 
 func prioritySchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "integer", Minimum: new(float64(-maxPriority)), Maximum: new(float64(maxPriority))}
-}
-
-func overridesSchema() *jsonschema.Schema {
-	return &jsonschema.Schema{
-		Type: "object",
-		AdditionalProperties: &jsonschema.Schema{
-			Type: "object",
-			Properties: map[string]*jsonschema.Schema{
-				"name":        {Type: "string", Pattern: "^[a-zA-Z0-9_-]{1,64}$", Description: "The name that callers see, without `server__`."},
-				"description": {Type: "string", Description: "The description that callers see. An empty one is none."},
-				"enabled":     withDefault(&jsonschema.Schema{Type: "boolean", Description: "false: the tool is not offered."}, "true"),
-			},
-			PropertyOrder: []string{"name", "description", "enabled"},
-		},
-	}
 }
 
 func withDefault(s *jsonschema.Schema, value string) *jsonschema.Schema {

@@ -30,6 +30,7 @@ func clientsSchema() *jsonschema.Schema {
 		field{"maxTools", "How many tools it takes. Of more, the first are listed, and `find_tool` and `call_tool` lead to the rest.", countSchema(1, maxToolCap, "")()},
 		field{"listChanged", "false: it is not told that lists have changed.", onSchema()},
 		field{"embedLinks", "true: in results, links to resources are replaced by what they lead to, since the client cannot read them.", offSchema()},
+		field{"language", "Of what Toolcrib says to it, whatever it asks for.", languageSchema("")},
 	)
 	item.Required = []string{"client"}
 	return &jsonschema.Schema{

@@ -9,6 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 const (
@@ -32,8 +33,8 @@ const (
 type entry struct {
 	*reader
 	member
-	where  string // the beginning of every text about it
-	among  string // the member of the file in which it stands
+	where  message.Phrase // the beginning of every text about it
+	among  string         // the member of the file in which it stands
 	server hub.Server
 	skip   bool // it is none of ours
 
@@ -46,6 +47,7 @@ type entry struct {
 	enabled   *bool
 	disabled  *bool
 	overrides []override
+	retry     retrying
 }
 
 // server reads one entry of a block.
@@ -54,7 +56,7 @@ func (r *reader) server(m member, block string) *entry {
 		reader: r,
 		member: m,
 		among:  block,
-		where:  "server " + quoted(m.name) + ": ",
+		where:  message.Say("server %s: ", quoted(m.name)),
 		has:    make(map[string]member),
 		server: r.usual,
 	}
@@ -63,7 +65,7 @@ func (r *reader) server(m member, block string) *entry {
 		e.server.Key = ourDevice
 	}
 	e.checkKey()
-	members, ok := r.object(m.value, "server "+quoted(m.name))
+	members, ok := r.object(m.value, message.Say("server %s", quoted(m.name)))
 	if !ok {
 		return e
 	}
@@ -110,10 +112,12 @@ func (e *entry) checkKey() {
 		e.problem(e.at, "a server's name is longer than %d characters", maxKey)
 	case strings.ContainsFunc(key, unicode.IsControl):
 		e.problem(e.at, "a server's name has a control character")
-	case key == "." || key == "..": // which no address of the HTTP API can name
+	case isDots(key): // which no address of the HTTP API can name
 		e.problem(e.at, "a server cannot be named %s", quoted(key))
 	}
 }
+
+func isDots(name string) bool { return name == "." || name == ".." }
 
 // take reads one member. What several say together is settled when all are
 // read.
@@ -126,7 +130,7 @@ func (e *entry) take(t term, m member) {
 		e.has[as] = m
 	}
 	if t.note != "" && !isEmpty(m.value) {
-		e.warn(m.at, "%s%s has no effect: %s", e.where, quoted(m.name), t.note)
+		e.warn(m.at, "%s%s has no effect: %s", e.where, quoted(m.name), message.Term(t.note))
 	}
 	if t.read != nil {
 		t.read(e, m)
@@ -144,7 +148,7 @@ func (e *entry) readCommand(m member) {
 		words := e.texts(m)
 		e.server.Command, e.lead = words[0], words[1:]
 	case *hujson.Object:
-		members, _ := e.object(m.value, e.where+quoted(m.name))
+		members, _ := e.object(m.value, message.Say("%s%s", e.where, quoted(m.name)))
 		for _, inner := range members {
 			switch {
 			case isNull(inner.value):
@@ -155,7 +159,7 @@ func (e *entry) readCommand(m member) {
 			case inner.name == "env":
 				e.readEnv(inner)
 			default:
-				e.unknown(e.where+quoted(m.name)+": ", inner, []string{"path", "args", "env"})
+				e.unknown(message.Say("%s%s: ", e.where, quoted(m.name)), inner, []string{"path", "args", "env"})
 			}
 		}
 	default:
@@ -251,6 +255,15 @@ func (e *entry) readConnection(m member) {
 func (e *entry) readMaxCallers(m member) { e.whole(&e.server.MaxCallers, m, 1, maxCallers) }
 
 func (e *entry) readResourceCache(m member) { e.interval(&e.server.ResourceCache, m) }
+func (e *entry) readToolCache(m member)     { e.interval(&e.server.ToolCache, m) }
+
+func (e *entry) readCallLimits(m member) { e.gate(&e.server.Gate, m) }
+
+func (e *entry) readValidate(m member) {
+	if on := e.flag(m); on != nil {
+		e.server.NoValidate = !*on
+	}
+}
 
 // readSpill reads from which size on results are kept.
 func (e *entry) readSpill(m member) {

@@ -11,6 +11,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
@@ -68,6 +69,7 @@ func (e *entry) readTransport(m member) { e.readType(m) }
 func (e *entry) settle() {
 	e.settleKind()
 	e.settleLife()
+	e.server.Retry = e.retry.over(e.server.Retry, e)
 	e.settleRules()
 	if e.priority != nil {
 		e.server.Priority = *e.priority
@@ -233,7 +235,7 @@ func (e *entry) builtin() {
 func (e *entry) useless(such string, names ...string) {
 	for _, name := range names {
 		if m, ok := e.has[name]; ok && !isEmpty(m.value) {
-			e.warn(m.at, "%s%s has no effect on %s", e.where, quoted(m.name), such)
+			e.warn(m.at, "%s%s has no effect on %s", e.where, quoted(m.name), message.Term(such))
 		}
 	}
 	s := &e.server
@@ -256,7 +258,7 @@ func (e *entry) checkURL(m member) {
 		return
 	}
 	if fault := urlFault(link, e.server.Kind); fault != "" {
-		e.problem(m.value.StartOffset, "%s%s %s", e.where, quoted(m.name), fault)
+		e.problem(m.value.StartOffset, "%s%s %s", e.where, quoted(m.name), message.Term(fault))
 	}
 }
 

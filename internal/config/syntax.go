@@ -7,9 +7,12 @@ import (
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // parse takes the text of a file apart. It reports what is no JSON with
@@ -60,8 +63,19 @@ func (d *document) syntax(err error) {
 	case at < len(d.text) && bytes.HasPrefix([]byte(inner.Error()), []byte("invalid literal")):
 		d.literal(at)
 	default:
-		d.problem(at, "the file is not valid JSON: %v", inner)
+		d.problem(at, "the file is not valid JSON: %s", parserSays(inner))
 	}
+}
+
+// parserSays is the parser's text about a character that is out of place.
+func parserSays(err error) message.Phrase {
+	rest, ok := strings.CutPrefix(err.Error(), "invalid character ")
+	for _, where := range [...]string{" at start of ", " after ", " in "} {
+		if at := strings.LastIndex(rest, where); ok && at > 0 {
+			return message.Say("invalid character %s%s", rest[:at], message.Term(rest[at:]))
+		}
+	}
+	return message.Term(err.Error())
 }
 
 // literal says what is wrong with the literal that starts at an offset.

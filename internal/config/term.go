@@ -149,7 +149,39 @@ func ownTerms() []term {
 		},
 		{
 			name: "timeout", schema: timeoutSchema, read: (*entry).readTimeout,
-			doc: "How long a call may take, the server's start included: whole milliseconds, or a text such as \"90s\" or \"2m\"; at most 24h.",
+			doc: "How long a call may take, the server's start and further tries included: whole milliseconds, or a text such as \"90s\" or \"2m\"; at most 24h.",
+		},
+		{
+			name: "retries", schema: countSchema(0, maxRetries, "2"), read: (*entry).readRetries,
+			doc: "How often a call that failed is tried again, if it certainly cannot take effect twice.",
+		},
+		{
+			name: "retryDelay", schema: spanSchema(`"2s"`), read: (*entry).readRetryDelay,
+			doc: "After how long it is tried again the first time; before each further time twice as long. Whole milliseconds, or a text such as \"500ms\"; 0 for at once.",
+		},
+		{
+			name: "maxRetryDelay", schema: spanSchema(`"30s"`), read: (*entry).readMaxRetryDelay,
+			doc: "How long that is at most.",
+		},
+		{
+			name: "retryJitter", schema: shareSchema("0"), read: (*entry).readRetryJitter,
+			doc: "Which share of that is left to chance, from 0 to 1, so that not all callers try again at the same moment.",
+		},
+		{
+			name: "callLimits", schema: gateSchema, read: (*entry).readCallLimits,
+			doc: "How many calls the server gets at once, and in a time. What is more waits, or is refused.",
+		},
+		{
+			name: "toolCache", schema: intervalSchema(`"off"`), read: (*entry).readToolCache,
+			doc: "How long results of tools that only read are kept, if the server itself does not say how long they may be: whole milliseconds, or a text such as \"1m\"; at most 24h; 0 or \"off\" for not at all.",
+		},
+		{
+			name: "validate", schema: onSchema, read: (*entry).readValidate,
+			doc: "false: arguments are sent also if they do not fit the tool's `inputSchema`.",
+		},
+		{
+			name: "pool", schema: poolSchema, read: (*entry).readPool,
+			doc: "Servers of one pool have the same tools: these are listed once, as `POOL__TOOL`, and each call goes to the member that has the least to do.",
 		},
 		{
 			name: "priority", schema: prioritySchema, read: (*entry).readPriority,
@@ -165,7 +197,7 @@ func ownTerms() []term {
 		},
 		{
 			name: "toolOverrides", schema: overridesSchema, read: (*entry).readOverrides,
-			doc: "What is told of single tools in place of what the server says, by the server's own names.",
+			doc: "What holds for single tools in place of what the server says and of what holds for the server, by the server's own names.",
 		},
 		{
 			name: "bareNames", schema: offSchema, read: (*entry).readBareNames,
@@ -207,6 +239,7 @@ func foreignTerms() []term {
 		{name: "serverUrl", like: "url", whose: "Windsurf", read: (*entry).readURL},
 		{name: "httpUrl", like: "url", whose: "Gemini CLI", read: (*entry).readURL},
 		{name: "health_check_path", like: "healthCheckPath", whose: "UI Config", read: (*entry).readHealthPath},
+		{name: "maxRetries", like: "retries", whose: "Lumi", read: (*entry).readRetries},
 		{name: "environment", like: "env", whose: "opencode", read: (*entry).readEnv},
 		{name: "isActive", like: "enabled", whose: "Cherry Studio", read: (*entry).readEnabled},
 		{name: "includeTools", like: "tools", whose: "Gemini CLI", read: (*entry).readTools},

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // maxTimeout is the longest time that a call may take.
@@ -33,12 +35,12 @@ func (e *entry) timeoutUnit(m member) time.Duration {
 // duration reads a bare number of units, or a text with units of its own. It
 // is 0 if it is of no use, which is then reported. never is what a problem says
 // besides, of one that may be none.
-func (d *document) duration(m member, where string, unit time.Duration, never string) time.Duration {
-	form := `whole milliseconds, such as 30000, or a duration, such as "30s"`
+func (d *document) duration(m member, where message.Phrase, unit time.Duration, never string) time.Duration {
+	besides := message.Term(never)
+	form := message.Say(`whole milliseconds, such as 30000, or a duration, such as "30s"%s`, besides)
 	if unit == time.Second {
-		form = `whole seconds, such as 30, or a duration, such as "30s"`
+		form = message.Say(`whole seconds, such as 30, or a duration, such as "30s"%s`, besides)
 	}
-	form += never
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != '0' && lit.Kind() != '"' {
 		d.problem(m.value.StartOffset, "%s%s must be %s, but is %s", where, quoted(m.name), form, kindOf(m.value))
@@ -57,10 +59,10 @@ func (d *document) duration(m member, where string, unit time.Duration, never st
 	}
 	switch {
 	case limit <= 0:
-		d.problem(m.value.StartOffset, "%s%s must be more than 0%s", where, quoted(m.name), never)
+		d.problem(m.value.StartOffset, "%s%s must be more than 0%s", where, quoted(m.name), besides)
 		return 0
 	case limit > maxTimeout:
-		d.problem(m.value.StartOffset, "%s%s must be at most 24h%s", where, quoted(m.name), never)
+		d.problem(m.value.StartOffset, "%s%s must be at most 24h%s", where, quoted(m.name), besides)
 		return 0
 	}
 	return limit

@@ -3,14 +3,21 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// maxToolName is the length of the longest name that may be exposed.
-const maxToolName = 64
+const (
+	maxToolName    = 64  // length of the longest name that may be exposed
+	maxCallMessage = 200 // characters
+)
 
 // override is one member of "toolOverrides".
 type override struct {
@@ -18,6 +25,7 @@ type override struct {
 	tool   string
 	off    bool
 	nameAt int // offset of the new name
+	retry  retrying
 }
 
 // readTools reads the tools that are offered. An asterisk stands for all, as
@@ -56,34 +64,51 @@ func (e *entry) names(m member) []string {
 }
 
 func (e *entry) readOverrides(m member) {
-	tools, _ := e.object(m.value, e.where+quoted(m.name))
+	tools, _ := e.object(m.value, message.Say("%s%s", e.where, quoted(m.name)))
 	for _, tool := range tools {
 		o := override{tool: tool.name}
-		path := m.name + "." + tool.name
-		members, _ := e.object(tool.value, e.where+quoted(path))
 		if tool.name == "" {
 			e.problem(tool.at, "%s%s has a tool without a name", e.where, quoted(m.name))
 		}
-		for _, part := range members {
-			inner := path + "." + part.name
-			switch {
-			case isNull(part.value):
-			case part.name == "name":
-				o.Name, o.nameAt = e.plain(inner, part.value), part.value.StartOffset
-				if isString(part.value) && !isToolName(o.Name) {
-					e.problem(part.value.StartOffset, "%s%s must be 1 to %d letters, digits, underscores and hyphens", e.where, quoted(inner), maxToolName)
+		tool.name = m.name + "." + tool.name
+		e.parts(tool, append(o.retry.parts(e),
+			part{"name", func(m member) {
+				o.Name, o.nameAt = e.plain(m.name, m.value), m.value.StartOffset
+				if isString(m.value) && !isToolName(o.Name) {
+					e.problem(m.value.StartOffset, "%s%s must be 1 to %d letters, digits, underscores and hyphens", e.where, quoted(m.name), maxToolName)
 				}
-			case part.name == "description":
-				o.Description = e.plain(inner, part.value)
-			case part.name == "enabled":
-				on := e.flag(member{name: inner, at: part.at, value: part.value})
+			}},
+			part{"description", func(m member) { o.Description = e.plain(m.name, m.value) }},
+			part{"enabled", func(m member) {
+				on := e.flag(m)
 				o.off = on != nil && !*on
-			default:
-				e.unknown(e.where+quoted(path)+": ", part, []string{"name", "description", "enabled"})
-			}
-		}
+			}},
+			part{"timeout", func(m member) { o.Timeout = e.duration(m, e.where, e.unit, "") }},
+			part{"callLimits", func(m member) { e.gate(&o.Gate, m) }},
+			part{"cache", func(m member) {
+				o.Cache = new(time.Duration)
+				e.interval(o.Cache, m)
+			}},
+			part{"messages", func(m member) { e.readMessages(&o.Messages, m) }},
+		)...)
 		e.overrides = append(e.overrides, o)
 	}
+}
+
+// readMessages reads what people are told of a tool's calls.
+func (e *entry) readMessages(to *hub.CallMessages, m member) {
+	text := func(to *string) func(member) {
+		return func(m member) {
+			*to = e.plain(m.name, m.value)
+			switch {
+			case utf8.RuneCountInString(*to) > maxCallMessage:
+				e.problem(m.value.StartOffset, "%s%s is longer than %d characters", e.where, quoted(m.name), maxCallMessage)
+			case strings.ContainsFunc(*to, unicode.IsControl):
+				e.problem(m.value.StartOffset, "%s%s has a control character", e.where, quoted(m.name))
+			}
+		}
+	}
+	e.parts(m, part{"calling", text(&to.Calling)}, part{"success", text(&to.Success)}, part{"failed", text(&to.Failed)})
 }
 
 // settleRules puts together what is said about the server's tools.
@@ -97,6 +122,10 @@ func (e *entry) settleRules() {
 		given[o.Name] = o.tool
 		if o.off {
 			rules.Deny = append(rules.Deny, o.tool)
+		}
+		if o.retry != (retrying{}) {
+			retry := o.retry.over(e.server.Retry, &entry{reader: e.reader, where: message.Say("%s%s: ", e.where, quoted("toolOverrides."+o.tool))})
+			o.Retry = &retry
 		}
 		if o.ToolOverride == (hub.ToolOverride{}) {
 			continue

@@ -16,7 +16,7 @@ func isString(v hujson.Value) bool { return v.Value.Kind() == '"' }
 func isNull(v hujson.Value) bool { return v.Value.Kind() == 'n' }
 
 // truth reads true or false; nil if it is neither.
-func (d *document) truth(m member, where string) *bool {
+func (d *document) truth(m member, where message.Phrase) *bool {
 	lit, ok := m.value.Value.(hujson.Literal)
 	if !ok || lit.Kind() != 't' && lit.Kind() != 'f' {
 		d.problem(m.value.StartOffset, "%s%s must be true or false, but is %s", where, quoted(m.name), kindOf(m.value))
@@ -30,7 +30,7 @@ func (e *entry) flag(m member) *bool { return e.truth(m, e.where) }
 
 // wrong reports a value of the wrong type. path names it within the server.
 func (e *entry) wrong(path string, v hujson.Value, want string) {
-	e.problem(v.StartOffset, "%s%s must be %s, but is %s", e.where, quoted(path), want, kindOf(v))
+	e.problem(v.StartOffset, "%s%s must be %s, but is %s", e.where, quoted(path), message.Term(want), kindOf(v))
 }
 
 // plain reads a string; it is empty if it is none, or not one that a system
@@ -56,7 +56,7 @@ func (e *entry) text(path string, v hujson.Value) string {
 	s := e.plain(path, v)
 	for _, p := range secret.Placeholders(s) {
 		if fault := p.Fault(); fault != "" {
-			e.warn(v.StartOffset, "%s%s has %s, which cannot be filled in: %s", e.where, quoted(path), message.Quote(p.String()), fault)
+			e.warn(v.StartOffset, "%s%s has %s, which cannot be filled in: %s", e.where, quoted(path), message.Quote(p.String()), message.Term(fault))
 		}
 	}
 	return s
@@ -79,8 +79,8 @@ func (e *entry) texts(m member) []string {
 // pairs reads an object of texts. As in VS Code, a number or a truth value is
 // the text that it is written with, and null is no member. fault says what is
 // wrong with a name, and with its value; it is empty if nothing is.
-func (e *entry) pairs(m member, fault func(name, value string) string) map[string]string {
-	members, ok := e.object(m.value, e.where+quoted(m.name))
+func (e *entry) pairs(m member, fault func(name, value string) message.Phrase) map[string]string {
+	members, ok := e.object(m.value, message.Say("%s%s", e.where, quoted(m.name)))
 	if !ok || len(members) == 0 {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (e *entry) pairs(m member, fault func(name, value string) string) map[strin
 		default:
 			value = e.text(m.name+"."+p.name, p.value)
 		}
-		if f := fault(p.name, value); f != "" {
+		if f := fault(p.name, value); !f.Empty() {
 			e.problem(p.at, "%s%s %s", e.where, quoted(m.name), f)
 			continue
 		}
@@ -105,31 +105,31 @@ func (e *entry) pairs(m member, fault func(name, value string) string) map[strin
 }
 
 func (e *entry) env(m member) map[string]string {
-	return e.pairs(m, func(name, _ string) string {
+	return e.pairs(m, func(name, _ string) message.Phrase {
 		switch {
 		case name == "":
-			return "has a variable without a name"
+			return message.Say("has a variable without a name")
 		case strings.ContainsAny(name, "=\x00"):
-			return `has a variable whose name holds "=" or NUL`
+			return message.Say(`has a variable whose name holds "=" or NUL`)
 		}
-		return ""
+		return message.Phrase{}
 	})
 }
 
 func (e *entry) headers(m member) map[string]string {
 	seen := make(map[string]bool)
-	return e.pairs(m, func(name, value string) string {
+	return e.pairs(m, func(name, value string) message.Phrase {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		switch {
 		case !isToken(name):
-			return "has a name that no HTTP header can have"
+			return message.Say("has a name that no HTTP header can have")
 		case seen[canonical]:
-			return "has " + quoted(canonical) + " twice; upper and lower case are the same"
+			return message.Say("has %s twice; upper and lower case are the same", quoted(canonical))
 		case hasControl(value):
-			return "has a control character in the value of " + quoted(name)
+			return message.Say("has a control character in the value of %s", quoted(name))
 		}
 		seen[canonical] = true
-		return ""
+		return message.Phrase{}
 	})
 }
 

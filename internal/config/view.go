@@ -2,7 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // Bounds of what is said about groups and clients. A name that is shortened
@@ -31,19 +31,19 @@ type groupMember struct {
 
 // readGroups reads "groups", an object of groups by their names.
 func (r *reader) readGroups(m member) {
-	groups, _ := r.object(m.value, quoted(m.name))
+	groups, _ := r.object(m.value, message.Verbatim(quoted(m.name)))
 	for _, g := range groups {
 		r.readGroup(g)
 	}
 }
 
 func (r *reader) readGroup(m member) {
-	e := &entry{reader: r, member: m, where: "group " + quoted(m.name) + ": "}
+	e := &entry{reader: r, member: m, where: message.Say("group %s: ", quoted(m.name))}
 	g := hub.Group{Name: m.name}
 	if !isGroupName(g.Name) {
 		r.problem(m.at, `the group %s must be named by 1 to %d letters, digits, "_" and "-"`, quoted(m.name), maxGroupName)
 	}
-	e.members(m, "group "+quoted(m.name),
+	e.members(m, message.Say("group %s", quoted(m.name)),
 		part{"description", func(m member) { g.Description = e.plain(m.name, m.value) }},
 		part{"servers", func(m member) {
 			for _, el := range e.elements(m, "an array of servers' keys") {
@@ -60,7 +60,7 @@ func (r *reader) readGroup(m member) {
 }
 
 // members reads the value of a member as an object of these members.
-func (e *entry) members(m member, what string, parts ...part) {
+func (e *entry) members(m member, what message.Phrase, parts ...part) {
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.name
@@ -114,7 +114,7 @@ func (e *entry) checkPattern(m member, pattern string) {
 
 // renames reads an object of new names by the tools' old ones.
 func (e *entry) renames(m member) map[string]string {
-	pairs, _ := e.object(m.value, e.where+quoted(m.name))
+	pairs, _ := e.object(m.value, message.Say("%s%s", e.where, quoted(m.name)))
 	names := make(map[string]string, len(pairs))
 	given := make(map[string]string) // the tools that have the new names
 	for _, p := range pairs {
@@ -153,10 +153,10 @@ func (r *reader) readClients(m member) {
 	e := &entry{reader: r}
 	first := make(map[string]string) // where each pattern is, in lower case
 	for _, el := range e.elements(m, "an array of objects") {
-		p := &entry{reader: r, member: el, where: quoted(el.name) + ": "}
+		p := &entry{reader: r, member: el, where: message.Say("%s: ", quoted(el.name))}
 		profile := hub.Profile{}
 		named := false
-		p.members(el, quoted(el.name),
+		p.members(el, message.Verbatim(quoted(el.name)),
 			part{"client", func(m member) {
 				named, profile.Client = true, p.plain(m.name, m.value)
 				p.checkPattern(m, profile.Client)
@@ -172,6 +172,7 @@ func (r *reader) readClients(m member) {
 				profile.Deaf = !on
 			}},
 			part{"embedLinks", func(m member) { p.set(&profile.EmbedLinks, m) }},
+			part{"language", func(m member) { p.language(&profile.Language, m) }},
 		)
 		client := strings.ToLower(profile.Client)
 		switch where, again := first[client]; {
@@ -198,11 +199,11 @@ func (r *reader) missing(servers []hub.Server) {
 		case len(r.warnings) >= maxNotes:
 			return // finding the nearest takes time
 		default:
-			text := fmt.Sprintf("group %s: there is no server %s; it is in the group once there is", quoted(m.group), quoted(m.server))
-			if near := nearest(m.server, keys); near != "" {
-				text += fmt.Sprintf("; did you mean %s?", quoted(near))
+			near := message.Phrase{}
+			if name := nearest(m.server, keys); name != "" {
+				near = message.Say("; did you mean %s?", quoted(name))
 			}
-			r.warn(m.at, "%s", text)
+			r.warn(m.at, "group %s: there is no server %s; it is in the group once there is%s", quoted(m.group), quoted(m.server), near)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/tailscale/hujson"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // toolSwitch is what xiaozhi.config.json says about one tool in
@@ -75,9 +76,9 @@ func (r *reader) endpoint(m member) {
 // serverConfig reads "mcpServerConfig", which that program writes: for each
 // tool of each server whether it is offered and what is said of it.
 func (r *reader) serverConfig(m member) {
-	servers, _ := r.object(m.value, `"mcpServerConfig"`)
+	servers, _ := r.object(m.value, message.Verbatim(`"mcpServerConfig"`))
 	for _, server := range servers {
-		where := `"mcpServerConfig": server ` + quoted(server.name)
+		where := message.Say(`"mcpServerConfig": server %s`, quoted(server.name))
 		if _, ok := r.object(server.value, where); !ok {
 			continue
 		}
@@ -85,21 +86,21 @@ func (r *reader) serverConfig(m member) {
 		if list == nil || isNull(*list) {
 			continue
 		}
-		tools, _ := r.object(*list, where+`: "tools"`)
+		tools, _ := r.object(*list, message.Say(`%s: "tools"`, where))
 		for _, tool := range tools {
-			r.toolSwitch(server, tool, where+": tool "+quoted(tool.name))
+			r.toolSwitch(server, tool, message.Say("%s: tool %s", where, quoted(tool.name)))
 		}
 	}
 }
 
-func (r *reader) toolSwitch(server, tool member, where string) {
+func (r *reader) toolSwitch(server, tool member, where message.Phrase) {
 	s := toolSwitch{server: server.name, tool: tool.name, at: server.at}
 	members, _ := r.object(tool.value, where)
 	for _, m := range members {
 		switch lit, _ := m.value.Value.(hujson.Literal); {
 		case isNull(m.value):
 		case m.name == "enable":
-			if on := r.truth(m, where+": "); on != nil {
+			if on := r.truth(m, message.Say("%s: ", where)); on != nil {
 				s.off = !*on
 			}
 		case m.name == "description" && m.value.Value.Kind() == '"':

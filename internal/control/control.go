@@ -46,6 +46,11 @@ type Options struct {
 	// [New], and with each configuration from then on. Nil tells nobody.
 	Views func(groups []hub.Group, profiles []hub.Profile)
 
+	// Settings is told each configuration that is put in force, the first one
+	// included: what it says about the hub itself holds at once, but for what
+	// [config.Pending] names. Nil tells nobody.
+	Settings func(*config.Config)
+
 	// Costs tells the index how long tools usually take; nil knows of none.
 	Costs toolindex.Times
 }
@@ -56,9 +61,10 @@ type Options struct {
 // Errors are a [*hub.Error] or, about a text, [config.Problems]; they hold no
 // secret.
 type Control struct {
-	opt   Options
-	tags  []byte        // key of the ETags that are given out
-	tests chan struct{} // a token for each test under way
+	opt     Options
+	started *config.Config // that was in force at first
+	tags    []byte         // key of the ETags that are given out
+	tests   chan struct{}  // a token for each test under way
 
 	change sync.Mutex // held through a change of the file, the fleet and the list
 
@@ -70,7 +76,10 @@ type Control struct {
 
 // New returns the control of a fleet, and lists the servers in the catalog.
 func New(opt Options) *Control {
-	c := &Control{opt: opt, source: *opt.Source, tags: make([]byte, sha256.Size), tests: make(chan struct{}, maxTests)}
+	c := &Control{
+		opt: opt, source: *opt.Source, started: opt.Source.Config,
+		tags: make([]byte, sha256.Size), tests: make(chan struct{}, maxTests),
+	}
 	c.leases = leases{held: make(map[string]*tenancy), due: make(chan struct{}, 1)}
 	_, _ = rand.Read(c.tags) // which never fails
 	if c.source.Fault == nil {
@@ -79,6 +88,7 @@ func New(opt Options) *Control {
 		c.opt.Catalog.SetServersMeanwhile(c.source.Config.Servers)
 	}
 	c.views(c.source.Config)
+	c.settings(c.source.Config)
 	return c
 }
 
@@ -114,6 +124,7 @@ func (c *Control) apply(s Source) {
 	c.setSource(s)
 	c.opt.Fleet.Apply(s.Config.Servers, func() { c.list(s.Config) })
 	c.views(s.Config)
+	c.settings(s.Config)
 	c.relet()
 }
 
@@ -131,6 +142,13 @@ func (c *Control) list(cfg *config.Config) {
 func (c *Control) views(cfg *config.Config) {
 	if c.opt.Views != nil {
 		c.opt.Views(cfg.Groups, cfg.Profiles)
+	}
+}
+
+// settings tells what is said about the hub itself.
+func (c *Control) settings(cfg *config.Config) {
+	if c.opt.Settings != nil {
+		c.opt.Settings(cfg)
 	}
 }
 

@@ -108,7 +108,7 @@ func (d *draft) complete(next Source) error {
 // read.
 func broken(src Source) error {
 	if problems, ok := errors.AsType[config.Problems](src.Fault); ok {
-		return hub.E(message.ConfigBroken, src.Fault, "path", src.Path, "detail", problems[0].Text(message.English).What)
+		return hub.E(message.ConfigBroken, src.Fault, "path", src.Path).With("detail", message.Say("%s", problems[0]))
 	}
 	return src.Fault
 }

@@ -12,7 +12,7 @@ import (
 // Check is what is said of a text for the configuration file.
 type Check struct {
 	Warnings []config.Warning
-	Diff     config.Changes // from what is in force; empty if the text cannot be used
+	Diff     config.Changes // from what is in force, NextStart from what was at the start; empty if the text cannot be used
 }
 
 // Text is the file's text with every secret masked, and the ETag by which
@@ -82,7 +82,9 @@ func (c *Control) check(src Source, upload, current []byte) (text []byte, next S
 
 // checked is what is said of a text that can be used.
 func (c *Control) checked(next Source) Check {
-	return Check{Warnings: next.Warnings, Diff: config.Diff(c.Source().Config, next.Config)}
+	diff := config.Diff(c.Source().Config, next.Config)
+	diff.NextStart = config.Pending(c.started, next.Config)
+	return Check{Warnings: next.Warnings, Diff: diff}
 }
 
 // Put makes the text the whole file, if the file still is the one that the

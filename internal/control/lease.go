@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -80,8 +79,8 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
-	if detail := leaseFault(holder, tools, ttl); detail != "" {
-		return Grant{}, hub.E(message.BodyInvalid, nil, "detail", detail)
+	if detail := leaseFault(holder, tools, ttl); !detail.Empty() {
+		return Grant{}, unfit(detail)
 	}
 	names := make([]string, 0, len(tools))
 	for _, name := range tools {
@@ -98,9 +97,9 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	size := c.leases.size - len(t.names) + len(names)
 	switch {
 	case !ok && len(c.leases.held) >= maxHolders:
-		return Grant{}, hub.E(message.BodyInvalid, nil, "detail", fmt.Sprintf("%d others hold leases, and there may be no more", maxHolders))
+		return Grant{}, unfit(message.Say("%d others hold leases, and there may be no more", maxHolders))
 	case size > maxLeased:
-		return Grant{}, hub.E(message.BodyInvalid, nil, "detail", fmt.Sprintf("tools: all holders together may name %d, and others have most of them", maxLeased))
+		return Grant{}, unfit(message.Say("tools: all holders together may name %d, and others have most of them", maxLeased))
 	}
 	c.leases.held[holder], c.leases.size = t, size
 	t.names, t.expires = names, time.Now().Add(ttl)
@@ -112,24 +111,28 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	return g, nil
 }
 
+func unfit(detail message.Phrase) *hub.Error {
+	return hub.E(message.BodyInvalid, nil).With("detail", detail)
+}
+
 // leaseFault says what is wrong with a request; it is empty if nothing is.
-func leaseFault(holder string, tools []string, ttl time.Duration) string {
+func leaseFault(holder string, tools []string, ttl time.Duration) message.Phrase {
 	switch {
 	case holder == "" || utf8.RuneCountInString(holder) > maxHolderName || strings.ContainsFunc(holder, unicode.IsControl):
-		return fmt.Sprintf("the holder's name must have 1 to %d characters, and no control characters", maxHolderName)
+		return message.Say("the holder's name must have 1 to %d characters, and no control characters", maxHolderName)
 	case holder == "." || holder == "..": // which no address of the HTTP API can name
-		return "the holder's name must not be . or .."
+		return message.Say("the holder's name must not be . or ..")
 	case len(tools) > maxHolderTools:
-		return fmt.Sprintf("tools: at most %d may be held", maxHolderTools)
+		return message.Say("tools: at most %d may be held", maxHolderTools)
 	case ttl < minTTL || ttl > maxTTL:
-		return "ttl: it must be from 1s to 24h"
+		return message.Say("ttl: it must be from 1s to 24h")
 	}
 	for i, name := range tools {
 		if name == "" || utf8.RuneCountInString(name) > maxLeasedName {
-			return fmt.Sprintf("tools[%d]: a name must have 1 to %d characters", i, maxLeasedName)
+			return message.Say("tools[%d]: a name must have 1 to %d characters", i, maxLeasedName)
 		}
 	}
-	return ""
+	return message.Phrase{}
 }
 
 // let has the fleet hold what the tenancy's names stand for now, and no more

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/builtin"
@@ -41,6 +42,7 @@ type shop struct {
 	catalog *catalog.Catalog
 	bus     *bus.Bus
 	log     record
+	inForce atomic.Pointer[config.Config] // as the options' Settings are told
 }
 
 // record is a log that a test reads: the level, the message and the attributes
@@ -100,6 +102,7 @@ func (s *shop) start(dir string) {
 	})
 	s.Control = control.New(control.Options{
 		Source: src, Builtins: builtin.Keys(), Fleet: s.fleet, Catalog: s.catalog, Secrets: s.secrets, Log: log, Views: s.catalog.SetViews,
+		Settings: s.inForce.Store,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: builtins.Serve, Log: log, Resolve: resolve})
 		},

@@ -15,7 +15,7 @@ import (
 // Sealed is a value in the sealed store, and who refers to it.
 type Sealed struct {
 	secret.Sealed
-	Used []string // keys of servers, in the order of the configuration
+	Used []string // keys of servers, in the order of the configuration, then "store" and "telemetry"
 }
 
 // Secrets is the sealed values by their names; the values do not leave the
@@ -37,12 +37,18 @@ func (c *Control) Secrets() ([]Sealed, error) {
 	return all, nil
 }
 
-// users is the keys of the servers that refer to each sealed value.
+// users is the keys of the servers, and the other members of the file, that refer
+// to each sealed value.
 func users(src Source, text []byte) map[string][]string {
 	used := make(map[string][]string)
 	for _, key := range src.keys {
 		for _, name := range config.Sealed(text, key) {
 			used[name] = append(used[name], key)
+		}
+	}
+	for _, member := range []string{"store", "telemetry"} {
+		for _, name := range config.SealedBy(text, member) {
+			used[name] = append(used[name], member)
 		}
 	}
 	return used
@@ -153,5 +159,5 @@ func sealFault(err error) error {
 	if e, ok := errors.AsType[*hub.Error](err); ok {
 		return e
 	}
-	return hub.E(message.SecretRefused, err, "detail", message.Quote(err.Error()))
+	return hub.E(message.SecretRefused, err).With("detail", message.Cause(err))
 }

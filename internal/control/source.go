@@ -39,7 +39,7 @@ func Load(path string, strict bool, builtins []string) (*Source, error) {
 	}
 	if strict {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, hub.E(message.ConfigUnreadable, err, "path", path, "detail", "there is no such file")
+			return nil, hub.E(message.ConfigUnreadable, err, "path", path).With("detail", message.Say("there is no such file"))
 		}
 	}
 	s, _ = s.read(builtins)

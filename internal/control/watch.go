@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -236,6 +237,9 @@ func (w *watcher) take(next Source) {
 	w.control.apply(next)
 	w.log.Info("the configuration file was changed and is in force", "path", w.path,
 		"added", len(d.Added), "changed", len(d.Changed), "removed", len(d.Removed))
+	if len(d.NextStart) > 0 {
+		w.log.Warn("a part of the configuration takes effect at the next start", "members", strings.Join(d.NextStart, ", "))
+	}
 	for _, warning := range next.Warnings {
 		w.log.Warn("configuration", "warning", warning.String())
 	}
@@ -246,6 +250,6 @@ func faultOf(s Source) string { return s.etag + " " + s.Fault.Error() }
 
 // removed is the error about a file in force that is not there any more.
 func removed(path string) error {
-	return hub.E(message.ConfigUnreadable, fs.ErrNotExist, "path", path,
-		"detail", `it was removed; what it said last is in force until it is back, or "toolcrib config reload" goes on without it`)
+	return hub.E(message.ConfigUnreadable, fs.ErrNotExist, "path", path).With("detail", message.Say(
+		`it was removed; what it said last is in force until it is back, or "toolcrib config reload" goes on without it`))
 }

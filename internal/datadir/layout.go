@@ -32,6 +32,12 @@ func (l Layout) SealKey() string { return l.join("keys", "age.key") }
 // Secrets is the file with the sealed values.
 func (l Layout) Secrets() string { return l.join("secrets.json") }
 
+// Store is the file of the database, unless it is kept elsewhere.
+func (l Layout) Store() string { return l.join("toolcrib.db") }
+
+// AuditKey is the file of the key that the record of calls is signed with.
+func (l Layout) AuditKey() string { return l.join("keys", "audit.key") }
+
 // Calls is the file with the recent calls, one JSON object a line.
 func (l Layout) Calls() string { return l.join("calls.jsonl") }
 

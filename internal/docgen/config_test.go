@@ -46,20 +46,25 @@ func TestMembers(t *testing.T) {
 				foreign = append(foreign, []string{"`" + p.name + "`", tr.say(lang, p.About)})
 				continue
 			}
-			own = append(own, p.row(tr, lang, p.name))
-			for _, inner := range properties(t, p.Properties) {
-				own = append(own, inner.row(tr, lang, p.name+"."+inner.name))
-			}
-			if p.Values == nil {
-				continue
-			}
-			for _, inner := range properties(t, p.Values.Properties) {
-				own = append(own, inner.row(tr, lang, p.name+".TOOL."+inner.name))
-			}
+			own = append(own, p.rows(t, tr, lang, p.name)...)
 		}
 		return map[string]string{"members": table(own...), "foreign-members": table(foreign...)}
 	})
 	tr.done()
+}
+
+// rows are those of a member and of what is in it.
+func (p *property) rows(t *testing.T, tr *translation, lang message.Lang, name string) [][]string {
+	all := [][]string{p.row(tr, lang, name)}
+	for _, inner := range properties(t, p.Properties) {
+		all = append(all, inner.rows(t, tr, lang, name+"."+inner.name)...)
+	}
+	if p.Values != nil {
+		for _, inner := range properties(t, p.Values.Properties) {
+			all = append(all, inner.rows(t, tr, lang, name+".TOOL."+inner.name)...)
+		}
+	}
+	return all
 }
 
 func (p *property) row(tr *translation, lang message.Lang, name string) []string {
@@ -104,6 +109,8 @@ func (p *property) kind() string {
 		return "false or object"
 	case "[integer string]":
 		return "whole number or text"
+	case "[number string]":
+		return "number or text"
 	default:
 		return kind
 	}

@@ -85,12 +85,31 @@ func (b *breaker) allow(now time.Time) (pass, *hub.Error) {
 		return pass{era: era}, nil
 	}
 	if now.Before(b.until) {
-		return pass{}, hub.E(message.ServerBroken, nil, "server", b.key,
-			"count", strconv.FormatInt(b.failures.Load(), 10), "until", b.until.Format(time.TimeOnly))
+		return pass{}, b.broken()
 	}
 	b.trials++
 	b.trying, b.until = true, now.Add(b.def.Cooldown)
 	return pass{era: era, trial: b.trials}, nil
+}
+
+// bars is the error that allow would give now, without letting anything through;
+// nil if it would let a call through.
+func (b *breaker) bars(now time.Time) *hub.Error {
+	if b.era.Load()&closed != 0 {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.era.Load()&closed != 0 || !now.Before(b.until) {
+		return nil
+	}
+	return b.broken()
+}
+
+// broken is the error while no call is let through. The caller holds mu.
+func (b *breaker) broken() *hub.Error {
+	return hub.E(message.ServerBroken, nil, "server", b.key,
+		"count", strconv.FormatInt(b.failures.Load(), 10), "until", b.until.Format(time.TimeOnly))
 }
 
 // report says how a call ended that was let through. It reports whether the

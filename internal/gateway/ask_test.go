@@ -223,5 +223,5 @@ func TestElicited(t *testing.T) {
 
 // begin opens a session.
 func (h *hall) begin(m *wire.Message) (*gateway.Session, gateway.Answer) {
-	return h.Initialize(hub.Local(hub.DoorMCP), "", m)
+	return h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, m)
 }

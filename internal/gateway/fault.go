@@ -3,6 +3,7 @@ package gateway
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -14,8 +15,8 @@ func unknownMethod(name string) *hub.Error {
 	return hub.E(message.MethodUnknown, nil, "method", message.Quote(name))
 }
 
-func invalid(detail string) *hub.Error {
-	return hub.E(message.ParamsInvalid, nil, "detail", detail)
+func invalid(format string, args ...any) *hub.Error {
+	return hub.E(message.ParamsInvalid, nil).With("detail", message.Say(format, args...))
 }
 
 // foreign is the error for a question of a server of the other era: what a result
@@ -25,11 +26,39 @@ func foreign(server, caller protocol.Era) *hub.Error {
 	return hub.E(message.QuestionForeign, nil, "theirs", string(latest[server]), "ours", string(latest[caller]))
 }
 
+// Voice is how a caller is told of an error.
+type Voice struct {
+	Lang   message.Lang // "" stands for English
+	Method string       // of the request; "" if it is not known
+	Device bool         // see [Caller]
+}
+
+// Language is that in which a caller is told things: that of its profile, or else
+// the one of the catalogue that its Accept-Language prefers, or else the hub's.
+func (g *Gateway) Language(viewer hub.Viewer, accept string) message.Lang {
+	if view, err := g.opt.Catalog.View(viewer); err == nil {
+		if lang := view.Profile().Language; lang != "" {
+			return lang
+		}
+	}
+	return message.Prefer(accept, g.opt.Language())
+}
+
+// Fault is the function [Fault] for a message of a caller.
+func (g *Gateway) Fault(c *Caller, m *wire.Message, e *hub.Error) Answer {
+	as := Voice{Lang: g.Language(c.Viewer, c.Accept), Method: m.MethodName(), Device: c.Device}
+	return Fault(c.Era, m.ID.Of(m.Raw), e, as)
+}
+
+// timestamp is the form of times in the data of errors.
+const timestamp = "2006-01-02T15:04:05.000Z"
+
 // Fault is the error response to the request with the raw id, nil for a
-// message whose id is not known. Its text is the catalogue's, its data holds
-// the stable code.
-func Fault(era protocol.Era, id []byte, e *hub.Error) Answer {
-	code := codeOf(era, e.Code)
+// message whose id is not known. Its text is the catalogue's. Its data holds
+// the stable code, its class, one sentence for people who know nothing of MCP,
+// and the values that the text refers to.
+func Fault(era protocol.Era, id []byte, e *hub.Error, as Voice) Answer {
+	code := RPCCode(era, e.Code)
 	if id == nil {
 		id = []byte("null")
 	}
@@ -37,25 +66,44 @@ func Fault(era protocol.Era, id []byte, e *hub.Error) Answer {
 	b = append(b, `,"error":{"code":`...)
 	b = strconv.AppendInt(b, int64(code), 10)
 	b = append(b, `,"message":`...)
-	b = wire.AppendString(b, e.Text(message.English).String())
+	b = wire.AppendString(b, e.In(as.Lang))
 	b = append(b, `,"data":{"code":`...)
 	b = wire.AppendString(b, string(e.Code))
+	class := e.Class()
+	b = append(b, `,"class":"`+string(class)+`","userMessage":`...)
+	b = wire.AppendString(b, class.Sentence(as.Lang, as.Method))
+	if as.Device {
+		b = append(b, `,"original_error":`...)
+		b = wire.AppendString(b, e.In(message.English))
+		b = append(b, `,"timestamp":"`+time.Now().UTC().Format(timestamp)+`"`...)
+		if as.Method != "" {
+			b = append(b, `,"method":`...)
+			b = wire.AppendString(b, message.Quote(as.Method))
+		}
+	}
 	if e.Code == message.VersionUnsupported {
 		b = append(b, `,"requested":`...)
 		b = wire.AppendString(b, e.Args["version"])
 		b = append(b, `,"supported":`...)
 		b = protocol.AppendRevisions(b)
 	} else {
-		b = appendArgs(b, e.Values(message.English))
+		b = appendArgs(b, e.Values(as.Lang), as.Device && as.Method != "")
 	}
 	return Answer{Raw: append(b, "}}}"...), Code: code}
 }
 
-// appendArgs adds the values that the text refers to, in a stable order.
-func appendArgs(b []byte, args message.Args) []byte {
+// appendArgs adds the values that the text refers to, in a stable order. Those
+// whose names the data has already are left out, method if that was given.
+func appendArgs(b []byte, args message.Args, method bool) []byte {
 	names := make([]string, 0, len(args))
 	for name := range args {
-		if name != "code" {
+		switch name {
+		case "code", "class", "userMessage", "original_error", "timestamp":
+		case "method":
+			if !method {
+				names = append(names, name)
+			}
+		default:
 			names = append(names, name)
 		}
 	}
@@ -69,9 +117,9 @@ func appendArgs(b []byte, args message.Args) []byte {
 	return b
 }
 
-// codeOf is the JSON-RPC code of an error of the hub's own. The modern era
+// RPCCode is the JSON-RPC code of an error of the hub's own. The modern era
 // keeps the range in which legacy implementations had codes of their own.
-func codeOf(era protocol.Era, code message.Code) int {
+func RPCCode(era protocol.Era, code message.Code) int {
 	switch code {
 	case message.MessageMalformed:
 		return protocol.CodeParse
@@ -82,7 +130,8 @@ func codeOf(era protocol.Era, code message.Code) int {
 		return protocol.CodeInvalidRequest
 	case message.MethodUnknown, message.NotOffered:
 		return protocol.CodeMethodUnknown
-	case message.ToolUnknown, message.PromptUnknown, message.GroupUnknown, message.ParamsInvalid, message.CursorUnknown, message.MetaMissing:
+	case message.ToolUnknown, message.ToolLike, message.PromptUnknown, message.GroupUnknown, message.ParamsInvalid, message.ArgumentsInvalid,
+		message.CursorUnknown, message.MetaMissing:
 		return protocol.CodeInvalidParams
 	case message.ResourceUnknown, message.ResultGone:
 		return protocol.TranslateCode(protocol.CodeNoResource, protocol.Legacy, era)

@@ -42,6 +42,10 @@ type Options struct {
 	// QuestionLimit is how long a caller may take to answer a server's question;
 	// 0 for DefaultQuestionLimit.
 	QuestionLimit time.Duration
+
+	// Language is that in which callers are told things that do not say what they
+	// want; nil for English. It is asked each time.
+	Language func() message.Lang
 }
 
 // Gateway is the hub as an MCP server. Safe for concurrent use.
@@ -69,6 +73,9 @@ func New(opt Options) *Gateway {
 	}
 	if opt.QuestionLimit <= 0 {
 		opt.QuestionLimit = DefaultQuestionLimit
+	}
+	if opt.Language == nil {
+		opt.Language = func() message.Lang { return message.English }
 	}
 	return &Gateway{
 		opt: opt, sessions: make(map[string]*Session), listeners: make(map[string]*listener),
@@ -124,6 +131,11 @@ type Caller struct {
 	Era       protocol.Era
 	Session   *Session // legacy era only
 	Level     string   // modern era: the log level of this request, "" for none
+	Accept    string   // the Accept-Language of its request or its connection; "" if it sent none
+
+	// Device says that errors have in their data what devices look for there:
+	// original_error, method and timestamp.
+	Device bool
 
 	// Mirrored returns the values of a header of the request, for callers that
 	// mirror arguments into headers; nil for others.
@@ -155,7 +167,7 @@ type Out interface {
 func (g *Gateway) Request(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
 	answer, err := contained(g, func() (Answer, error) { return g.request(ctx, c, m, out) })
 	if err != nil {
-		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
+		return g.Fault(c, m, hub.AsError(err))
 	}
 	return answer
 }
@@ -209,13 +221,14 @@ func (g *Gateway) request(ctx context.Context, c *Caller, m *wire.Message, out O
 func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out) (Answer, error) {
 	req := &call.Request{
 		Principal: c.Principal, Viewer: c.Viewer, Message: canonical(m), Level: c.Level, Mirrored: c.Mirrored,
+		Lang:     g.Language(c.Viewer, c.Accept),
 		Exchange: &exchange{gateway: g, caller: c, out: out},
 	}
 	if s := c.Session; s != nil {
 		if s.gone.Load() {
 			return Answer{}, hub.E(message.SessionUnknown, nil)
 		}
-		req.Session, req.Level, req.Caller = s.id, s.Level(), g.hubCaller(s)
+		req.Session, req.SessionRef, req.Level, req.Caller = s.id, s.ref, s.Level(), g.hubCaller(s)
 		defer func() {
 			if s.gone.Load() {
 				g.opt.Call.Leave(s.id) // the call may have begun just after the session had left

@@ -195,7 +195,7 @@ func text(a gateway.Answer) string { return string(wire.Splice(a.Raw, a.Edits...
 
 func (h *hall) open(t *testing.T) *gateway.Session {
 	t.Helper()
-	s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
+	s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
 	if s == nil {
 		t.Fatal(text(a))
 	}
@@ -207,7 +207,7 @@ const callT = `{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":
 func TestInitialize(t *testing.T) {
 	h := start(t, &scripted{}, gateway.Options{})
 	defer h.stop()
-	s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2024-11-05"}}`))
+	s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2024-11-05"}}`))
 	want := `{"jsonrpc":"2.0","id":"i","result":{"protocolVersion":"2024-11-05","capabilities":{"logging":{},"tools":{"listChanged":true}},"serverInfo":{"name":"hub"}}}`
 	if text(a) != want || s.Revision() != protocol.Rev20241105 {
 		t.Errorf("got %s", text(a))
@@ -216,7 +216,7 @@ func TestInitialize(t *testing.T) {
 		t.Error("the session is not known")
 	}
 	for _, params := range []string{``, `,"params":{}`, `,"params":{"protocolVersion":1}`, `,"params":[]`} {
-		if s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize"%s}`, params)); s != nil || a.Code != protocol.CodeInvalidParams {
+		if s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize"%s}`, params)); s != nil || a.Code != protocol.CodeInvalidParams {
 			t.Errorf("params %s: %s", params, text(a))
 		}
 	}
@@ -233,7 +233,7 @@ func TestTooManySessions(t *testing.T) {
 	}
 	defer third.Enter()()
 	defer leave()
-	if s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)); s != nil || !strings.Contains(text(a), "too_many_sessions") {
+	if s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`)); s != nil || !strings.Contains(text(a), "too_many_sessions") {
 		t.Errorf("one more session: %s", text(a))
 	}
 	h.End(first)

@@ -39,7 +39,7 @@ func (g *Gateway) listener(id string) *listener {
 func (g *Gateway) Listen(ctx context.Context, c *Caller, m *wire.Message, out Out) Answer {
 	answer, err := contained(g, func() (Answer, error) { return g.listen(ctx, c, m, out) })
 	if err != nil {
-		return Fault(c.Era, m.ID.Of(m.Raw), hub.AsError(err))
+		return g.Fault(c, m, hub.AsError(err))
 	}
 	return answer
 }

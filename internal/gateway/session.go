@@ -20,12 +20,15 @@ import (
 // Session is one conversation of the legacy era, from initialize to its end.
 type Session struct {
 	id        string
+	ref       string // by which others may read of it; see [hub.SessionRef]
 	revision  protocol.Revision
 	principal hub.Principal
 
 	began        time.Time
 	capabilities []byte      // JSON object, as the caller declared them; nil for none
 	viewer       hub.Viewer  // through which the caller looks
+	accept       string      // in which languages it wants to be told things
+	device       bool        // see [Caller]
 	told         hub.ListSet // of whose changes it was promised to be told
 	ties
 
@@ -68,7 +71,9 @@ func (s *Session) Group() string { return s.viewer.Group }
 
 // Caller returns the session as the sender of a request.
 func (s *Session) Caller() *Caller {
-	return &Caller{Principal: s.principal, Viewer: s.viewer, Era: protocol.Legacy, Session: s}
+	return &Caller{
+		Principal: s.principal, Viewer: s.viewer, Era: protocol.Legacy, Session: s, Accept: s.accept, Device: s.device,
+	}
 }
 
 // Shutdown has the session end once the request under way that asks for it is
@@ -97,18 +102,18 @@ const (
 	maxClient       = 256
 )
 
-// Initialize opens a session for an initialize request and answers it. group is
-// the name of the group at whose address it was made, "" for none. The session
+// Initialize opens a session for an initialize request and answers it. Of the
+// caller are used: Principal, the group in Viewer, Accept and Device. The session
 // is nil if the answer is an error.
-func (g *Gateway) Initialize(p hub.Principal, group string, m *wire.Message) (*Session, Answer) {
-	s, answer, err := g.initialize(p, group, m)
+func (g *Gateway) Initialize(from *Caller, m *wire.Message) (*Session, Answer) {
+	s, answer, err := g.initialize(from, m)
 	if err != nil {
-		return nil, Fault(protocol.Legacy, m.ID.Of(m.Raw), hub.AsError(err))
+		return nil, g.Fault(from, m, hub.AsError(err))
 	}
 	return s, answer
 }
 
-func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*Session, Answer, error) {
+func (g *Gateway) initialize(from *Caller, m *wire.Message) (*Session, Answer, error) {
 	if err := checkParams(m); err != nil {
 		return nil, Answer{}, err
 	}
@@ -116,8 +121,12 @@ func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*S
 	if !ok {
 		return nil, Answer{}, invalid(`"protocolVersion" has to be a string`)
 	}
-	s := &Session{id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: p, began: time.Now()}
-	s.viewer.Group = group
+	s := &Session{
+		id: rand.Text(), revision: protocol.Negotiate(protocol.Revision(asked)), principal: from.Principal, began: time.Now(),
+		accept: strings.Clone(from.Accept), device: from.Device,
+	}
+	s.ref = hub.SessionRef(s.id)
+	s.viewer.Group = from.Viewer.Group
 	if err := s.introduce(m); err != nil {
 		return nil, Answer{}, err
 	}
@@ -131,7 +140,7 @@ func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*S
 	if !g.admit(s) {
 		return nil, Answer{}, hub.E(message.TooManySessions, nil, "limit", strconv.Itoa(g.opt.MaxSessions))
 	}
-	g.opt.Log.Debug("a session was opened", "client", message.Quote(s.viewer.Client), "group", group, "protocol", s.revision)
+	g.opt.Log.Debug("a session was opened", "client", message.Quote(s.viewer.Client), "group", s.viewer.Group, "protocol", s.revision)
 	body := appendOffer([]byte(`{"protocolVersion":"`+string(s.revision)+`",`), view, has)
 	body = append(append(body, `,"serverInfo":`...), g.opt.ServerInfo...)
 	return s, result(m, append(body, '}')), nil
@@ -142,12 +151,12 @@ func (g *Gateway) initialize(p hub.Principal, group string, m *wire.Message) (*S
 func (s *Session) introduce(m *wire.Message) error {
 	for _, name := range [...]string{"capabilities", "clientInfo"} {
 		if at := m.Member(name); at.Exists() && m.Raw[at.Start] != '{' {
-			return invalid(`"` + name + `" has to be an object`)
+			return invalid(`"%s" has to be an object`, name)
 		}
 	}
 	declared := m.Member("capabilities")
 	if declared.Len() > maxCapabilities {
-		return invalid(`"capabilities" has more than ` + strconv.Itoa(maxCapabilities>>10) + " KiB")
+		return invalid(`"capabilities" has more than %d KiB`, maxCapabilities>>10)
 	}
 	if declared.Exists() {
 		s.capabilities = bytes.Clone(declared.Of(m.Raw))

@@ -94,13 +94,13 @@ func TestIntroduction(t *testing.T) {
 		{`"capabilities":{},"clientInfo":"me"`, `\"clientInfo\" has to be an object`},
 		{`"capabilities":{"x":"` + strings.Repeat("x", 64<<10) + `"}`, `\"capabilities\" has more than 64 KiB`},
 	} {
-		s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",%s}}`, tt.params))
+		s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",%s}}`, tt.params))
 		if s != nil || !strings.Contains(text(a), tt.detail) {
 			t.Errorf("%.60s is answered with %s", tt.params, text(a))
 		}
 	}
 	for name, want := range map[string]string{`"c"`: "c", `7`: "", `"` + strings.Repeat("x", 257) + `"`: "", `"\u0063"`: "c"} {
-		s, a := h.Initialize(hub.Local(hub.DoorMCP), "", msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","clientInfo":{"name":%s}}}`, name))
+		s, a := h.Initialize(&gateway.Caller{Principal: hub.Local(hub.DoorMCP)}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","clientInfo":{"name":%s}}}`, name))
 		if s == nil || s.Caller().Viewer.Client != want {
 			t.Errorf("the client %s: %s", name, text(a))
 		}

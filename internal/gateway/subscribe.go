@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -125,7 +124,7 @@ func (g *Gateway) spotOf(v hub.Viewer, uri string) spot {
 func (g *Gateway) watch(ctx context.Context, w *watched, caller *hub.Caller, v hub.Viewer, uri string) error {
 	added, ok := w.add(uri, g.spotOf(v, uri))
 	if !ok {
-		return invalid("a caller may be subscribed to " + strconv.Itoa(maxWatched) + " resources at most")
+		return invalid("a caller may be subscribed to %d resources at most", maxWatched)
 	}
 	if err := g.opt.Call.Subscribe(ctx, caller, v, uri); err != nil {
 		if added {

@@ -16,3 +16,6 @@ func Handler(opt Options) (http.Handler, error) {
 
 // InTime is how a server bounds the time of bodies.
 func InTime(next http.Handler, limit time.Duration) http.Handler { return &inTime{next, limit} }
+
+// RequestID is the id that a request gets.
+func RequestID(r *http.Request) string { return requestID(r) }

@@ -161,7 +161,7 @@ const challenge = `Bearer realm="toolcrib"`
 func (g *guard) refuseToken(w http.ResponseWriter, r *http.Request) {
 	wait, first := g.throttle.wrong(addressOf(r.RemoteAddr), time.Now())
 	if first {
-		g.log.Warn("a wrong token was shown; more of them within a minute are not logged", "address", r.RemoteAddr)
+		g.log.WarnContext(r.Context(), "a wrong token was shown; more of them within a minute are not logged", "address", r.RemoteAddr)
 	}
 	if wait > 0 {
 		seconds := strconv.Itoa(int(math.Ceil(wait.Seconds())))

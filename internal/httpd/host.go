@@ -33,7 +33,7 @@ func parseHosts(names []string) (hosts, error) {
 	for _, s := range names {
 		h := splitHost(s)
 		if err := h.check(s); err != nil {
-			return nil, hub.E(message.AllowHostInvalid, nil, "host", message.Quote(s), "detail", err.Error())
+			return nil, hub.E(message.AllowHostInvalid, nil, "host", message.Quote(s)).With("detail", message.Cause(err))
 		}
 		all = append(all, h)
 	}

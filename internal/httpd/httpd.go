@@ -80,7 +80,8 @@ type Server struct {
 //     ones from one address within a minute are answered with 429.
 //
 // A request has 30 s to send its body, whether a door reads it or not; a read
-// of it fails after that.
+// of it fails after that. Each has an id, in its context and in the header
+// X-Request-Id of its answer.
 func New(opt Options) (*Server, error) {
 	allowed, err := parseHosts(opt.AllowHosts)
 	if err != nil {
@@ -93,10 +94,10 @@ func New(opt Options) (*Server, error) {
 	}
 	s := &Server{listeners: opt.Listeners, secure: opt.TLS != nil, silent: make(map[net.Conn]struct{})}
 	s.http = &http.Server{
-		Handler: &inTime{limit: bodyLimit, next: &guard{
+		Handler: &identify{log: opt.Log, next: &inTime{limit: bodyLimit, next: &guard{
 			doors: opt.Doors, refuse: opt.Refuse, tokens: opt.Tokens, allowed: allowed,
 			requireToken: opt.RequireToken || open, log: opt.Log,
-		}},
+		}}},
 		TLSConfig:         withProtocols(opt.TLS),
 		ReadHeaderTimeout: headerLimit,
 		IdleTimeout:       idleLimit,

@@ -21,10 +21,10 @@ import (
 func Listen(ctx context.Context, address string, open bool) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", "host:port is expected")
+		return nil, hub.E(message.ListenInvalid, err, "address", address).With("detail", message.Say("host:port is expected"))
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", "the port has to be a number from 0 to 65535")
+		return nil, hub.E(message.ListenInvalid, err, "address", address).With("detail", message.Say("the port has to be a number from 0 to 65535"))
 	}
 	if !isLoopback(host) && !open {
 		return nil, hub.E(message.ListenRefused, nil, "address", address)
@@ -37,7 +37,7 @@ func Listen(ctx context.Context, address string, open bool) (net.Listener, error
 		return nil, hub.E(message.ListenTaken, err, "address", address)
 	}
 	if err != nil {
-		return nil, hub.E(message.ListenInvalid, err, "address", address, "detail", err.Error())
+		return nil, hub.E(message.ListenInvalid, err, "address", address).With("detail", message.Cause(err))
 	}
 	return ln, nil
 }
@@ -51,7 +51,7 @@ func Listen(ctx context.Context, address string, open bool) (net.Listener, error
 func ListenSocket(ctx context.Context, path string) (net.Listener, error) {
 	ln, err := listenSocket(ctx, path)
 	if err != nil {
-		return nil, hub.E(message.SocketUnusable, err, "path", path, "detail", err.Error())
+		return nil, hub.E(message.SocketUnusable, err, "path", path).With("detail", message.Cause(err))
 	}
 	return ln, nil
 }

@@ -64,7 +64,7 @@ func (c *certificate) load(now time.Time) error {
 	c.checked = now
 	pair, err := readPair(c.certFile, c.keyFile)
 	if err != nil {
-		return hub.E(message.TLSUnusable, err, "cert", c.certFile, "key", c.keyFile, "detail", err.Error())
+		return hub.E(message.TLSUnusable, err, "cert", c.certFile, "key", c.keyFile).With("detail", message.Cause(err))
 	}
 	old := c.pair
 	c.pair = pair

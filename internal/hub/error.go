@@ -3,6 +3,7 @@ package hub
 import (
 	"errors"
 	"maps"
+	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -12,9 +13,10 @@ import (
 // text refers to, and the cause for the log. Values and text never hold a
 // secret; the cause is never shown to a caller.
 type Error struct {
-	Code message.Code
-	Args message.Args
-	Err  error
+	Code    message.Code
+	Args    message.Args              // in English
+	Phrases map[string]message.Phrase // those of the Args that are words of ours
+	Err     error
 }
 
 // E returns an error with the code, the cause (which may be nil) and pairs of
@@ -28,6 +30,19 @@ func E(code message.Code, cause error, pairs ...string) *Error {
 			e.Args[pairs[i]] = pairs[i+1]
 		}
 	}
+	return e
+}
+
+// With adds a value that is said in the language of the text, and returns e. It
+// is for whoever makes the error: nobody else may have it yet.
+func (e *Error) With(name string, said message.Phrase) *Error {
+	if e.Args == nil {
+		e.Args = make(message.Args, 1)
+	}
+	if e.Phrases == nil {
+		e.Phrases = make(map[string]message.Phrase, 1)
+	}
+	e.Args[name], e.Phrases[name] = said.String(), said
 	return e
 }
 
@@ -48,18 +63,44 @@ func (e *Error) Text(lang message.Lang) message.Text {
 	return message.For(lang, e.Code, e.Values(lang))
 }
 
+// In is the whole text as one, in the language asked for.
+func (e *Error) In(lang message.Lang) string { return e.Text(lang).String() }
+
 // Values are what stands in the text in the language asked for: the Args and,
 // where the text gives a reason that is not among them, the text of the cause.
 // They are not to be changed.
 func (e *Error) Values(lang message.Lang) message.Args {
+	args := e.Args
+	if lang != message.English && len(e.Phrases) > 0 {
+		args = maps.Clone(args)
+		for name, said := range e.Phrases {
+			args[name] = said.In(lang)
+		}
+	}
 	cause, ok := errors.AsType[*Error](e.Err)
 	if _, given := e.Args["reason"]; given || !ok || !strings.Contains(message.For(lang, e.Code, nil).What, "{reason}") {
-		return e.Args
+		return args
 	}
-	args := make(message.Args, len(e.Args)+1)
-	maps.Copy(args, e.Args)
-	args["reason"] = cause.Text(lang).String()
-	return args
+	with := make(message.Args, len(args)+1)
+	maps.Copy(with, args)
+	with["reason"] = cause.In(lang)
+	return with
+}
+
+// Class is of what kind the error is: that of its code or, where that only says
+// that a server refused, that of the server's answer.
+func (e *Error) Class() message.Class {
+	switch e.Code {
+	case message.ServerHTTPStatus:
+		if status, err := strconv.Atoi(e.Args["status"]); err == nil {
+			return message.ClassOfStatus(status)
+		}
+	case message.ServerRefused:
+		if code, err := strconv.Atoi(e.Args["answer"]); err == nil {
+			return message.ClassOfAnswer(e.Args["method"], code, e.Args["detail"])
+		}
+	}
+	return message.ClassOf(e.Code)
 }
 
 // AsError returns err as an *Error: err itself if it is one or wraps one, else

@@ -3,7 +3,6 @@
 // no behaviour of its own.
 package hub
 
-
 // Principal is who a call is made for.
 type Principal struct {
 	Subject string // stable id; "local" for a caller on this machine without a token

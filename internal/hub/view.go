@@ -1,5 +1,7 @@
 package hub
 
+import "github.com/toolcrib/toolcrib/internal/message"
+
 // Group is a named part of what there is, at an address of its own. It is a
 // value: once handed out nobody changes it or what it refers to.
 type Group struct {
@@ -21,6 +23,10 @@ type Profile struct {
 	MaxTools   int    // tools that it takes; 0 for any number
 	Deaf       bool   // it does not listen to list_changed, so that it is not told
 	EmbedLinks bool   // it cannot read resources: links in results are replaced by what they lead to
+
+	// Language is that of what the hub says to it, whatever it asks for; "" for
+	// what it asks for.
+	Language message.Lang
 }
 
 // Viewer says through which view a caller looks. The zero value sees everything

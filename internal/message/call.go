@@ -38,8 +38,8 @@ var callTexts = texts{
 		Text{"游标不属于此列表或已过期。", "请不带游标重新获取列表。"},
 	},
 	Timeout: {
-		Text{`The server "{server}" did not answer within {limit}.`, "Try again, or raise the server's \"timeout\" in the configuration."},
-		Text{"服务器“{server}”在 {limit} 内没有应答。", "请重试，或在配置中调大该服务器的 timeout。"},
+		Text{`The server "{server}" did not answer within {limit}.`, "Try again if it does no harm twice, or raise the server's \"timeout\" in the configuration."},
+		Text{"服务器“{server}”在 {limit} 内没有应答。", "如重复执行无害请重试，或在配置中调大该服务器的 timeout。"},
 	},
 	Cancelled: {
 		Text{"The call was cancelled.", ""},

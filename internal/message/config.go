@@ -3,6 +3,7 @@ package message
 // About the configuration while the hub runs.
 const (
 	PlaceholderUnresolved Code = "placeholder_unresolved"
+	SettingUnresolved     Code = "setting_unresolved"
 	ConfigStale           Code = "config_stale"
 	ConfigUnwritable      Code = "config_unwritable"
 
@@ -19,6 +20,10 @@ var configTexts = texts{
 	PlaceholderUnresolved: {
 		Text{`The server "{server}" cannot be started: {placeholder} cannot be filled in: {reason}.`, "Mend that, then run: toolcrib server restart {server}"},
 		Text{"服务器“{server}”无法启动：{placeholder} 无法填入：{reason}。", "请修正后运行：toolcrib server restart {server}"},
+	},
+	SettingUnresolved: {
+		Text{`"{setting}" of the configuration cannot be used: {placeholder} cannot be filled in: {reason}.`, "Mend that, then start Toolcrib again."},
+		Text{"配置中的“{setting}”无法使用：{placeholder} 无法填入：{reason}。", "请修正后重新启动 Toolcrib。"},
 	},
 	ConfigStale: {
 		Text{"The configuration file {path} was changed by somebody else meanwhile.", "Read it again, and repeat the change."},

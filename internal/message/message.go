@@ -13,25 +13,6 @@ import (
 // Code names one thing that can be said. It is stable across releases.
 type Code string
 
-// Lang is a language of the catalogue.
-type Lang string
-
-// The languages of the catalogue. English is the fallback.
-const (
-	English Lang = "en"
-	Chinese Lang = "zh"
-)
-
-// FromHeader returns the language that an Accept-Language header, or a locale
-// such as zh_CN.UTF-8, puts first.
-func FromHeader(value string) Lang {
-	first, _, _ := strings.Cut(value, ",")
-	if strings.HasPrefix(strings.ToLower(strings.TrimSpace(first)), "zh") {
-		return Chinese
-	}
-	return English
-}
-
 // Args are the named values that a text refers to as {name}.
 type Args map[string]string
 
@@ -42,10 +23,10 @@ type Text struct {
 	Remedy string
 }
 
-// String joins both sentences.
+// String joins both sentences, without a space where Chinese has none.
 func (t Text) String() string {
-	if t.Remedy == "" {
-		return t.What
+	if t.Remedy == "" || strings.HasSuffix(t.What, "。") {
+		return t.What + t.Remedy
 	}
 	return t.What + " " + t.Remedy
 }

@@ -40,17 +40,6 @@ func TestFor(t *testing.T) {
 	}
 }
 
-func TestFromHeader(t *testing.T) {
-	for value, want := range map[string]message.Lang{
-		"zh-CN,zh;q=0.9,en": message.Chinese, "zh_CN.UTF-8": message.Chinese, " ZH": message.Chinese,
-		"en-US,zh": message.English, "": message.English, "C.UTF-8": message.English,
-	} {
-		if got := message.FromHeader(value); got != want {
-			t.Errorf("FromHeader(%q) = %q", value, got)
-		}
-	}
-}
-
 func TestQuote(t *testing.T) {
 	if got := message.Quote("a\x1b[31m\n" + strings.Repeat("é", 300)); strings.ContainsAny(got, "\x1b\n") || len([]rune(got)) > 220 {
 		t.Errorf("got %q", got)

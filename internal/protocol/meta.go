@@ -11,6 +11,14 @@ const (
 	MetaProgressToken  = "progressToken"
 )
 
+// Members of _meta that say of which trace a request is part (2026-07-28,
+// "_meta", by W3C Trace Context and Baggage).
+const (
+	MetaTraceparent = "traceparent"
+	MetaTracestate  = "tracestate"
+	MetaBaggage     = "baggage"
+)
+
 // Owned is one member that the hub writes itself when it passes a message on.
 // Every other byte of params, results and notifications belongs to the two
 // parties.
@@ -36,11 +44,14 @@ func OwnedMembers() []Owned {
 		{"result.contents[].uri", "resources/read", "where the caller knows the resource by its prefixed URI"},
 		{"result.content[].uri, result.content[].resource.uri", "tools/call", "where the server's resources are set to be prefixed"},
 		{"result.messages[].content.uri, result.messages[].content.resource.uri", "prompts/get", "where the server's resources are set to be prefixed"},
+		{`result._meta["toolcrib/cache"]`, "tools/call", "where the result was kept from an earlier call"},
 		{"result.content", "tools/call", "where a large result is kept, or links are replaced, as the configuration has it"},
 		{"params.uri", NotificationUpdated, "callers know a resource by its exposed URI"},
 		{"result.nextCursor, params.cursor", "lists", "pages are the hub's own"},
 		{"params.requestId", NotificationCancelled, "each leg numbers its own requests"},
 		{"params._meta.progressToken", "requests", "each leg has its own tokens"},
+		{"params._meta.traceparent, params._meta.tracestate", "requests", "each leg is a span of its own, where traces are sent"},
+		{"params._meta.baggage", "requests", "added where traces are sent and the caller's came in the header of its HTTP request"},
 		{"params.progressToken", NotificationProgress, "each leg has its own tokens"},
 		{"params._meta[" + MetaVersion + "]", "modern requests", "each leg has its own revision"},
 		{"params._meta[" + MetaClientInfo + "]", "modern requests", "towards a server the client is the hub"},

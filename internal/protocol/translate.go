@@ -10,34 +10,38 @@ type Leg struct {
 	ClientInfo []byte // JSON object, the hub's own
 }
 
-// requestOwned tells whether a member of a request's _meta is for one leg only.
-func requestOwned(raw []byte, key wire.Span) bool {
+// requestOwned tells whether a member of a request's _meta is for one leg only;
+// those that say which span the request is of are so if the leg is traced.
+func requestOwned(raw []byte, key wire.Span, traced bool) bool {
 	for _, k := range [...]string{MetaVersion, MetaClientInfo, MetaCapabilities, MetaLogLevel, MetaProgressToken} {
 		if wire.KeyIs(raw, key, k) {
 			return true
 		}
 	}
-	return false
+	return traced && (wire.KeyIs(raw, key, MetaTraceparent) || wire.KeyIs(raw, key, MetaTracestate))
 }
 
 // RequestEdits appends to edits those that turn a caller's request, of either
 // era, into one for the server at the other end of the leg, save for id and
 // routing key. token replaces the caller's progress token, if there is one.
 // level is the log level that the caller wants, "" for none; it matters to
-// modern servers only. The message's params and _meta must be objects where
-// they exist.
+// modern servers only. trace is the members of _meta, as JSON without braces,
+// that say which span the request to the server is of: they take the place of
+// traceparent and tracestate. Nil leaves the caller's as they are. The message's
+// params and _meta must be objects where they exist.
 //
 // Capabilities that a modern caller declared go on to a modern server, because
 // the server's questions come back in a result that is passed on to that
 // caller; for everybody else none are declared.
-func (l *Leg) RequestEdits(edits []wire.Edit, m *wire.Message, token []byte, level string) []wire.Edit {
+func (l *Leg) RequestEdits(edits []wire.Edit, m *wire.Message, token []byte, level string, trace []byte) []wire.Edit {
 	raw := m.Raw
+	traced := trace != nil
 	meta := m.Member("_meta")
 	caps := []byte("{}")
 	owned, hasToken := false, false
 	if meta.Exists() {
 		for member := range wire.Object(raw, meta) {
-			if !requestOwned(raw, member.Key) {
+			if !requestOwned(raw, member.Key, traced) {
 				continue
 			}
 			owned = true
@@ -49,7 +53,7 @@ func (l *Leg) RequestEdits(edits []wire.Edit, m *wire.Message, token []byte, lev
 			}
 		}
 	}
-	if !owned && l.Revision.Era() == Legacy {
+	if !owned && !traced && l.Revision.Era() == Legacy {
 		return edits
 	}
 
@@ -58,20 +62,28 @@ func (l *Leg) RequestEdits(edits []wire.Edit, m *wire.Message, token []byte, lev
 		add = append(add, `"progressToken":`...)
 		add = append(add, token...)
 	}
+	if traced {
+		add = append(comma(add), trace...)
+	}
 	if l.Revision.Era() == Modern {
-		if hasToken {
-			add = append(add, ',')
-		}
-		add = l.appendMeta(add, caps, level)
+		add = l.appendMeta(comma(add), caps, level)
 	}
 	switch {
 	case meta.Exists():
-		return wire.EditObject(edits, raw, meta, func(key wire.Span) bool { return requestOwned(raw, key) }, add)
+		return wire.EditObject(edits, raw, meta, func(key wire.Span) bool { return requestOwned(raw, key, traced) }, add)
 	case m.Params.Exists():
 		return append(edits, wire.Insert(raw, m.Params, append(append([]byte(`"_meta":{`), add...), '}')))
 	default:
 		return append(edits, wire.Insert(raw, wire.Value(raw), append(append([]byte(`"params":{"_meta":{`), add...), `}}`...)))
 	}
+}
+
+// comma ends the last member of an object that is being written.
+func comma(members []byte) []byte {
+	if len(members) == 0 {
+		return members
+	}
+	return append(members, ',')
 }
 
 // Params returns the params object of a request of the hub's own on this leg;
@@ -122,7 +134,7 @@ func KindOf(m *wire.Message, era Era) ResultKind {
 		return ResultComplete
 	}
 	kind := m.Member("resultType")
-	if !kind.Exists() || m.Raw[kind.Start] == '"' && wire.KeyIs(m.Raw, kind, "complete") {
+	if !kind.Exists() || wire.KeyIs(m.Raw, kind, "complete") {
 		return ResultComplete
 	}
 	return ResultOther
@@ -153,10 +165,7 @@ func ResultEdits(edits []wire.Edit, m *wire.Message, method string, from, to Era
 	}
 
 	meta := m.Member("_meta")
-	info := wire.Span{}
-	if meta.Exists() && raw[meta.Start] == '{' {
-		info = wire.Lookup(raw, meta, MetaServerInfo)
-	}
+	info := wire.Lookup(raw, meta, MetaServerInfo)
 	if to == Modern {
 		if info.Exists() {
 			edits = append(edits, wire.Replace(info, serverInfo))
@@ -175,11 +184,7 @@ func ResultEdits(edits []wire.Edit, m *wire.Message, method string, from, to Era
 // server's subscription, for callers who know nothing of it: the bytes that it
 // was given if there is none.
 func Untagged(m *wire.Message) []byte {
-	meta := m.Member("_meta")
-	if !meta.Exists() || m.Raw[meta.Start] != '{' {
-		return m.Raw
-	}
-	if e, ok := wire.Remove(m.Raw, meta, MetaSubscriptionID); ok {
+	if e, ok := wire.Remove(m.Raw, m.Member("_meta"), MetaSubscriptionID); ok {
 		return wire.Splice(m.Raw, e)
 	}
 	return m.Raw

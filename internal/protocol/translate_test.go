@@ -20,6 +20,43 @@ func scan(t testing.TB, raw string) *wire.Message {
 	return &m
 }
 
+// A request of a traced leg is of that leg's span; without one the caller's
+// members stay as they are.
+func TestTraceEdits(t *testing.T) {
+	legacy := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{}`)}
+	modern := protocol.Leg{Revision: protocol.Rev20260728, ClientInfo: []byte(`{}`)}
+	const (
+		mine = `"traceparent":"00-2","tracestate":"a=b"`
+		his  = `"traceparent" : "00-1","baggage":"k=v","tracest\u0061te":"x=y","v":1`
+		own  = `"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{},"io.modelcontextprotocol/clientCapabilities":{}`
+	)
+	for _, tt := range []struct {
+		name           string
+		leg            protocol.Leg
+		trace          string
+		params, wanted string
+	}{
+		{"not traced", legacy, "", `{"_meta":{` + his + `}}`, `{"_meta":{` + his + `}}`},
+		{"not traced, modern", modern, "", `{"_meta":{` + his + `}}`, `{"_meta":{` + own + `,` + his + `}}`},
+		{"no _meta", legacy, mine, `{"n":1}`, `{"_meta":{` + mine + `},"n":1}`},
+		{"no _meta, modern", modern, mine, `{"n":1}`, `{"_meta":{` + mine + `,` + own + `},"n":1}`},
+		{"of another span before", legacy, mine, `{"_meta":{` + his + `}}`, `{"_meta":{` + mine + `,"baggage":"k=v","v":1}}`},
+		{"with a token", modern, mine, `{"_meta":{"progressToken":"p",` + his + `}}`, `{"_meta":{"progressToken":77,` + mine + `,` + own + `,"baggage":"k=v","v":1}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := scan(t, `{"jsonrpc":"2.0","method":"m","id":1,"params":`+tt.params+`}`)
+			var trace []byte
+			if tt.trace != "" {
+				trace = []byte(tt.trace)
+			}
+			got := string(wire.Splice(m.Raw, tt.leg.RequestEdits(nil, m, []byte("77"), "", trace)...))
+			if want := `{"jsonrpc":"2.0","method":"m","id":1,"params":` + tt.wanted + `}`; got != want {
+				t.Errorf("got  %s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
 func TestRequestEdits(t *testing.T) {
 	legacy := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{"name":"hub"}`)}
 	modern := protocol.Leg{Revision: protocol.Rev20260728, ClientInfo: []byte(`{"name":"hub"}`)}
@@ -47,7 +84,7 @@ func TestRequestEdits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			const head = `{"jsonrpc":"2.0",`
 			m := scan(t, head+tt.in[1:])
-			got := string(wire.Splice(m.Raw, tt.leg.RequestEdits(nil, m, []byte("77"), tt.level)...))
+			got := string(wire.Splice(m.Raw, tt.leg.RequestEdits(nil, m, []byte("77"), tt.level, nil)...))
 			if !json.Valid([]byte(got)) {
 				t.Fatalf("not JSON: %s", got)
 			}
@@ -184,38 +221,49 @@ func FuzzRequestEdits(f *testing.F) {
 	f.Add(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":9007199254740993},"_meta":{"progressToken":"p","a":[1,{"b":2}]}}}`, true)
 	f.Add(`{"jsonrpc":"2.0","id":"x","method":"m","params":{ "_meta" : { } }}`, false)
 	f.Add(`{"method":"m","jsonrpc":"2.0","id":0}`, true)
+	f.Add(`{"method":"m","jsonrpc":"2.0","id":0,"params":{"_meta":{"traceparent":"x","baggage":"b","tracestate":""}}}`, true)
 	f.Fuzz(func(t *testing.T, raw string, modern bool) {
-		m, err := wire.Scan([]byte(raw), wire.Limits{UniqueKeys: true})
-		if err != nil || m.Kind != wire.Request {
-			return
-		}
-		if m.Params.Exists() && raw[m.Params.Start] != '{' {
-			return
-		}
-		if meta := m.Member("_meta"); meta.Exists() && raw[meta.Start] != '{' {
-			return
-		}
-		leg := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{}`)}
-		if modern {
-			leg.Revision = protocol.Rev20260728
-		}
-		out := wire.Splice(m.Raw, leg.RequestEdits(nil, &m, []byte("5"), "")...)
-		n, err := wire.Scan(out, wire.Limits{UniqueKeys: true})
-		if err != nil {
-			t.Fatalf("%s became %s: %v", raw, out, err)
-		}
-		if diff := cmp.Diff(theirs(t, []byte(raw)), theirs(t, out)); diff != "" {
-			t.Fatalf("%s became %s:\n%s", raw, out, diff)
-		}
-		version := wire.Lookup(out, n.Member("_meta"), protocol.MetaVersion)
-		if version.Exists() != modern {
-			t.Fatalf("modern=%v, but %s", modern, out)
-		}
+		t.Run("", func(t *testing.T) { requestEdits(t, raw, modern, nil) })
+		t.Run("traced", func(t *testing.T) { requestEdits(t, raw, modern, []byte(`"traceparent":"00-1"`)) })
 	})
 }
 
+// requestEdits checks one translation.
+func requestEdits(t *testing.T, raw string, modern bool, trace []byte) {
+	t.Helper()
+	m, err := wire.Scan([]byte(raw), wire.Limits{UniqueKeys: true})
+	if err != nil || m.Kind != wire.Request {
+		return
+	}
+	if m.Params.Exists() && raw[m.Params.Start] != '{' {
+		return
+	}
+	if meta := m.Member("_meta"); meta.Exists() && raw[meta.Start] != '{' {
+		return
+	}
+	leg := protocol.Leg{Revision: protocol.Rev20251125, ClientInfo: []byte(`{}`)}
+	if modern {
+		leg.Revision = protocol.Rev20260728
+	}
+	out := wire.Splice(m.Raw, leg.RequestEdits(nil, &m, []byte("5"), "", trace)...)
+	n, err := wire.Scan(out, wire.Limits{UniqueKeys: true})
+	if err != nil {
+		t.Fatalf("%s became %s: %v", raw, out, err)
+	}
+	if diff := cmp.Diff(theirs(t, []byte(raw), trace != nil), theirs(t, out, trace != nil)); diff != "" {
+		t.Fatalf("%s became %s:\n%s", raw, out, diff)
+	}
+	if got := wire.Lookup(out, n.Member("_meta"), protocol.MetaTraceparent); trace != nil && string(got.Of(out)) != `"00-1"` {
+		t.Fatalf("%s became %s", raw, out)
+	}
+	version := wire.Lookup(out, n.Member("_meta"), protocol.MetaVersion)
+	if version.Exists() != modern {
+		t.Fatalf("modern=%v, but %s", modern, out)
+	}
+}
+
 // theirs decodes a request without what the hub owns in it.
-func theirs(t *testing.T, raw []byte) map[string]any {
+func theirs(t *testing.T, raw []byte, traced bool) map[string]any {
 	var m map[string]any
 	d := json.NewDecoder(strings.NewReader(string(raw)))
 	d.UseNumber()
@@ -230,6 +278,10 @@ func theirs(t *testing.T, raw []byte) map[string]any {
 	if meta, ok := params["_meta"].(map[string]any); ok {
 		for _, k := range []string{protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaCapabilities, protocol.MetaLogLevel, protocol.MetaProgressToken} {
 			delete(meta, k)
+		}
+		if traced {
+			delete(meta, protocol.MetaTraceparent)
+			delete(meta, protocol.MetaTracestate)
 		}
 		if len(meta) == 0 {
 			delete(params, "_meta")

@@ -1,8 +1,9 @@
 package secret
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // EnvFile reads a file of environment variables, as VS Code and Cursor know
@@ -13,19 +14,19 @@ import (
 // [*UnresolvedError] that holds no value.
 func (r *Resolver) EnvFile(name string) (map[string]string, error) {
 	unresolved := func(format string, args ...any) error {
-		return &UnresolvedError{Placeholder: "${envFile:" + name + "}", Reason: fmt.Sprintf(format, args...)}
+		return &UnresolvedError{Placeholder: "${envFile:" + name + "}", Reason: message.Say(format, args...)}
 	}
 	path, err := r.Path(name)
 	if err != nil {
-		return nil, unresolved("%v", err)
+		return nil, unresolved("%s", message.Cause(err))
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return nil, unresolved("the file %s cannot be read: %v", path, err)
+		return nil, unresolved("the file %s cannot be read: %s", message.Quote(path), message.Cause(err))
 	}
 	vars, line, fault := parseEnv(text)
 	if fault != "" {
-		return nil, unresolved("line %d of the file %s %s", line, path, fault)
+		return nil, unresolved("line %d of the file %s %s", line, message.Quote(path), message.Term(fault))
 	}
 	return vars, nil
 }

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // maxFile is how many bytes a file that holds a secret may have.
@@ -71,7 +73,7 @@ func (r *Resolver) Fill(text string) (filled string, secrets []string, err error
 	var b strings.Builder
 	err = scan(text, func(s string) { b.WriteString(s) }, func(p Placeholder) error {
 		value, reason := r.value(p)
-		if reason != "" {
+		if !reason.Empty() {
 			return &UnresolvedError{Placeholder: p.String(), Reason: reason}
 		}
 		if p.Kind != Place {
@@ -87,9 +89,9 @@ func (r *Resolver) Fill(text string) (filled string, secrets []string, err error
 }
 
 // value is what a placeholder stands for, or the reason why there is nothing.
-func (r *Resolver) value(p Placeholder) (value, reason string) {
-	if reason := p.Fault(); reason != "" {
-		return "", reason
+func (r *Resolver) value(p Placeholder) (value string, reason message.Phrase) {
+	if fault := p.Fault(); fault != "" {
+		return "", message.Term(fault)
 	}
 	switch p.Kind {
 	case Env:
@@ -104,65 +106,65 @@ func (r *Resolver) value(p Placeholder) (value, reason string) {
 		value, reason = r.place(p.Name)
 	}
 	if strings.Contains(value, "\x00") {
-		return "", "the value has a NUL character"
+		return "", message.Say("the value has a NUL character")
 	}
 	return value, reason
 }
 
-func (r *Resolver) variable(p Placeholder) (value, reason string) {
+func (r *Resolver) variable(p Placeholder) (value string, reason message.Phrase) {
 	if value, _ := r.getenv(p.Name); value != "" {
-		return value, ""
+		return value, message.Phrase{}
 	}
 	if p.HasDefault {
-		return p.Default, ""
+		return p.Default, message.Phrase{}
 	}
-	return "", fmt.Sprintf("the environment variable %s of Toolcrib is not set", p.Name)
+	return "", message.Say("the environment variable %s of Toolcrib is not set", message.Quote(p.Name))
 }
 
-func (r *Resolver) content(name string) (value, reason string) {
+func (r *Resolver) content(name string) (value string, reason message.Phrase) {
 	path, err := r.path(r.dir, name)
 	if err != nil {
-		return "", err.Error()
+		return "", message.Cause(err)
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return "", fmt.Sprintf("the file %s cannot be read: %v", path, err)
+		return "", message.Say("the file %s cannot be read: %s", message.Quote(path), message.Cause(err))
 	}
 	if value, found := strings.CutSuffix(text, "\n"); found {
 		text = strings.TrimSuffix(value, "\r")
 	}
 	if text == "" {
-		return "", fmt.Sprintf("the file %s is empty", path)
+		return "", message.Say("the file %s is empty", message.Quote(path))
 	}
-	return text, ""
+	return text, message.Phrase{}
 }
 
-func (r *Resolver) sealed(name string) (value, reason string) {
+func (r *Resolver) sealed(name string) (value string, reason message.Phrase) {
 	if r.store == nil {
-		return "", "there is no store of sealed values"
+		return "", message.Say("there is no store of sealed values")
 	}
 	value, err := r.store.Get(name)
 	switch {
 	case errors.Is(err, ErrNotSet):
-		return "", fmt.Sprintf("no value is sealed under %q; set it with: toolcrib secret set %s", name, name)
+		return "", message.Say("no value is sealed under %q; set it with: toolcrib secret set %s", name, message.Quote(name))
 	case err != nil:
-		return "", err.Error()
+		return "", message.Cause(err)
 	}
-	return value, ""
+	return value, message.Phrase{}
 }
 
 // InputName is the name under which the store has the value of an input.
 func InputName(id string) string { return "input." + id }
 
-func (r *Resolver) input(id string) (value, reason string) {
+func (r *Resolver) input(id string) (value string, reason message.Phrase) {
 	name := InputName(id)
 	if r.store != nil && ValidName(name) {
 		value, err := r.store.Get(name)
 		switch {
 		case err == nil:
-			return value, ""
+			return value, message.Phrase{}
 		case !errors.Is(err, ErrNotSet):
-			return "", err.Error()
+			return "", message.Cause(err)
 		}
 	}
 	variable := "TOOLCRIB_INPUT_" + strings.Map(func(c rune) rune {
@@ -175,27 +177,27 @@ func (r *Resolver) input(id string) (value, reason string) {
 		return '_'
 	}, id)
 	if value, _ := r.getenv(variable); value != "" {
-		return value, ""
+		return value, message.Phrase{}
 	}
 	if !ValidName(name) {
-		return "", fmt.Sprintf("the environment variable %s of Toolcrib is not set", variable)
+		return "", message.Say("the environment variable %s of Toolcrib is not set", variable)
 	}
-	return "", fmt.Sprintf("the input has no value; set it with: toolcrib secret set %s, or with the environment variable %s", name, variable)
+	return "", message.Say("the input has no value; set it with: toolcrib secret set %s, or with the environment variable %s", name, variable)
 }
 
-func (r *Resolver) place(name string) (value, reason string) {
+func (r *Resolver) place(name string) (value string, reason message.Phrase) {
 	switch name {
 	case "workspaceFolder":
-		return Workspace(r.dir), ""
+		return Workspace(r.dir), message.Phrase{}
 	case "workspaceFolderBasename":
-		return filepath.Base(Workspace(r.dir)), ""
+		return filepath.Base(Workspace(r.dir)), message.Phrase{}
 	case "userHome":
 		if r.home == "" {
-			return "", "where the user's home is is not known"
+			return "", message.Say("where the user's home is is not known")
 		}
-		return r.home, ""
+		return r.home, message.Phrase{}
 	}
-	return string(filepath.Separator), "" // pathSeparator, /
+	return string(filepath.Separator), message.Phrase{} // pathSeparator, /
 }
 
 // Path returns an absolute path: relative ones are within the project that the

@@ -131,7 +131,7 @@ func TestUnresolved(t *testing.T) {
 			t.Errorf("%q: got %q, %q, %v", text, got, secrets, err)
 			continue
 		}
-		if told := e.Placeholder + ": " + e.Reason; told != want {
+		if told := e.Placeholder + ": " + e.Reason.String(); told != want {
 			t.Errorf("%q:\n got %s\nwant %s", text, told, want)
 		}
 	}

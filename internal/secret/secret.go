@@ -19,13 +19,17 @@
 // that cannot be filled in is an error, never an empty text.
 package secret
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/toolcrib/toolcrib/internal/message"
+)
 
 // UnresolvedError says why a placeholder cannot be filled in. It holds no
 // value.
 type UnresolvedError struct {
-	Placeholder string // as it was written, without what may be a secret
-	Reason      string // an English clause, such as: the environment variable X is not set
+	Placeholder string         // as it was written, without what may be a secret
+	Reason      message.Phrase // a clause, such as: the environment variable X is not set
 }
 
 // Error names the placeholder and the reason.

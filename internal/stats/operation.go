@@ -29,7 +29,7 @@ type ToolCalls struct {
 
 // Outcomes is how many calls ended in which way.
 type Outcomes struct {
-	OK, ToolError, Failed, Cancelled int64
+	OK, ToolError, Failed, Cancelled, Unknown int64
 }
 
 // Latency is how long the calls of a server took since the hub started,
@@ -98,6 +98,8 @@ func (t *track) count(r hub.CallRecord) {
 		t.outcomes.Failed++
 	case hub.OutcomeCancelled:
 		t.outcomes.Cancelled++
+	case hub.OutcomeUnknown:
+		t.outcomes.Unknown++
 	}
 	if t.latency != nil {
 		t.latency.add(r.Duration)

@@ -1,48 +1,83 @@
 // Package store is the database in which everything lives that outlives the
 // process: SQLite in the data directory or, by one setting, PostgreSQL. It opens
-// and migrates it, and runs transactions; each noun keeps its own SQL, which is
-// the same for both (placeholders $1, RETURNING, ON CONFLICT; times as
-// microseconds, JSON as text).
+// and migrates it, runs transactions, and copies it; each noun keeps its own
+// SQL, which is the same for both (placeholders $1, RETURNING, ON CONFLICT;
+// times as microseconds, JSON as text).
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"log/slog"
 )
 
 // Options say where the database is.
 type Options struct {
 	Path string // of the SQLite file
-	URL  string // of a PostgreSQL database instead; "" for SQLite. It may hold a password
+	URL  string // of a PostgreSQL database instead; "" for SQLite. It may hold a password, which stands in no error and no log
 	Log  *slog.Logger
 }
 
-// DB is an open database. Safe for concurrent use. Errors of its methods are
-// [*hub.Error]s with a code of package message's store.go where the database is
-// at fault: full, busy, away or broken.
+// DB is an open database. Safe for concurrent use.
+//
+// The embedded [sql.DB] is for reading, any number at once; in SQLite it cannot
+// write. Its errors are the driver's: [DB.Err] makes of them what a person is
+// told.
 type DB struct {
-	*sql.DB // for reading; any number at once
+	*sql.DB
+
+	name     string // for people: the file, or the server and the database in it
+	postgres bool
+	writer   *sql.DB       // of SQLite: its one connection that writes; of PostgreSQL: the same as DB
+	turn     chan struct{} // of SQLite: a token, whose holder may use the writer
+	level    *level        // of SQLite: how durable the writer is; the holder's of the token
 }
-
-// Durability says what a committed transaction outlives.
-type Durability uint8
-
-// The durabilities.
-const (
-	Process Durability = iota // the end of this process, however it ends
-	Disk                      // the loss of power as well
-)
 
 // Open opens the database, which is made if it is not there, and brings it to
 // the schema of this program. The caller closes it.
-func Open(ctx context.Context, opt Options) (*DB, error) { panic("not yet") }
+//
+// A file is for its owner only from then on. The process must be the only one
+// that has it open for writing: who holds the data directory is.
+func Open(ctx context.Context, opt Options) (*DB, error) {
+	s, err := ours()
+	if err != nil {
+		return nil, err
+	}
+	db, err := connectTo(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	if err := db.migrate(ctx, cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), s, s.newest); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
 
-// Tx runs f in a transaction that writes. There is one at a time in SQLite.
-func (db *DB) Tx(ctx context.Context, d Durability, f func(*sql.Tx) error) error { panic("not yet") }
+// connectTo opens a database whatever schema it has.
+func connectTo(ctx context.Context, opt Options) (*DB, error) {
+	if opt.URL != "" {
+		return openServer(ctx, opt)
+	}
+	return openFile(ctx, opt)
+}
 
 // Postgres reports whether it is PostgreSQL.
-func (db *DB) Postgres() bool { panic("not yet") }
+func (db *DB) Postgres() bool { return db.postgres }
 
-// Close closes it.
-func (db *DB) Close() error { panic("not yet") }
+// Name says which database it is, in messages for people; without a password.
+func (db *DB) Name() string { return db.name }
+
+// Close ends its connections. It waits for transactions that are under way.
+func (db *DB) Close() error {
+	err := db.DB.Close()
+	if db.writer != db.DB {
+		err = errors.Join(err, db.writer.Close()) // last: it takes what is in the log into the file
+	}
+	if err != nil {
+		return fmt.Errorf("closing the database: %w", err)
+	}
+	return nil
+}

@@ -55,6 +55,9 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	}
 	c.trees(put, known)
 	c.calls(put, to, known)
+	c.errors(put, known)
+	c.queues(put, known)
+	c.rest(put, known, to)
 }
 
 // put hands a value over.
@@ -103,15 +106,11 @@ func (c *collector) calls(put put, to chan<- prometheus.Metric, known map[string
 		put("toolcrib_calls_total", float64(t.ToolError), t.Server, t.Tool, string(hub.OutcomeToolError))
 		put("toolcrib_calls_total", float64(t.Failed), t.Server, t.Tool, string(hub.OutcomeFailed))
 		put("toolcrib_calls_total", float64(t.Cancelled), t.Server, t.Tool, string(hub.OutcomeCancelled))
+		put("toolcrib_calls_total", float64(t.Unknown), t.Server, t.Tool, string(hub.OutcomeUnknown))
 	}
-	desc := c.desc["toolcrib_call_duration_seconds"]
 	for _, s := range servers {
 		if known[s.Server] {
-			m, err := prometheus.NewConstHistogram(desc, s.Count, s.Sum.Seconds(), s.Buckets, s.Server)
-			if err != nil {
-				m = prometheus.NewInvalidMetric(desc, err)
-			}
-			to <- m
+			c.histogram(to, "toolcrib_call_duration_seconds", Histogram{s.Count, s.Sum, s.Buckets}, s.Server)
 		}
 	}
 }

@@ -5,9 +5,9 @@ type Kind string
 
 // The kinds.
 const (
-	Gauge     Kind = "gauge"     // goes up and down
-	Counter   Kind = "counter"   // goes up, or begins again at 0
-	Histogram Kind = "histogram" // counts, by upper bounds
+	Gauge        Kind = "gauge"     // goes up and down
+	Counter      Kind = "counter"   // goes up, or begins again at 0
+	Distribution Kind = "histogram" // counts, by upper bounds
 )
 
 // Metric describes one metric.
@@ -42,9 +42,38 @@ func Metrics() []Metric {
 		{"toolcrib_server_cpu_seconds_total", Counter, "Processor time of a server's processes, as far as it was there to be seen.", server},
 		{
 			"toolcrib_calls_total", Counter,
-			"Calls that ended, by outcome: ok, tool_error, failed or cancelled. Those of unknown tools have neither server nor tool.",
+			"Calls that ended, by outcome: ok, tool_error, failed, cancelled or unknown. Those of unknown tools have neither server nor tool.",
 			[]string{"server", "tool", "outcome"},
 		},
-		{"toolcrib_call_duration_seconds", Histogram, "How long the calls of a server took, however they ended.", server},
+		{"toolcrib_call_duration_seconds", Distribution, "How long the calls of a server took, however they ended.", server},
+		{"toolcrib_call_errors_total", Counter, "Calls that ended without an answer of a server, by the error's class and stable code.", []string{"class", "code"}},
+		{"toolcrib_call_retries_total", Counter, "Times that a call was sent to the same server again.", server},
+		{"toolcrib_call_failovers_total", Counter, "Times that a call went on to another server, by the one that failed.", server},
+		{"toolcrib_queue_running", Gauge, "Calls under way that passed a limit of a server or its tools; those that passed a caller's limit have no server.", server},
+		{"toolcrib_queue_waiting", Gauge, "Calls that wait for their turn, by the server whose limit it is.", server},
+		{"toolcrib_queue_refused_total", Counter, "Calls that were refused as too many, by the server whose limit it is.", server},
+		{"toolcrib_queue_wait_seconds_total", Counter, "How long calls that ended had waited for their turn, all together.", server},
+		{"toolcrib_tool_cache_hits_total", Counter, "Calls that were answered with a result that was kept.", server},
+		{"toolcrib_tool_cache_misses_total", Counter, "Calls whose result may be kept and was not there.", server},
+		{"toolcrib_tool_cache_entries", Gauge, "Results of a server's tools that are kept.", server},
+		{"toolcrib_tool_cache_bytes", Gauge, "Bytes of these results.", server},
+		{
+			"toolcrib_arguments_total", Counter,
+			"Calls whose arguments were held against the tool's schema, by what came of it: accepted, refused, or unchecked if the schema cannot be used.",
+			[]string{"result"},
+		},
+		{"toolcrib_record_up", Gauge, "1 while the record can be written, 0 if the last attempt failed.", nil},
+		{"toolcrib_record_entries_total", Counter, "Entries that were written to the record.", nil},
+		{"toolcrib_record_waiting", Gauge, "Entries that wait to be written to the record.", nil},
+		{"toolcrib_record_lost_total", Counter, "Entries that could not be written to the record and were dropped.", nil},
+		{"toolcrib_record_commit_duration_seconds", Distribution, "How long it took to write a group of entries to the record.", nil},
+		{"toolcrib_events_total", Counter, "Events that were published.", nil},
+		{"toolcrib_event_listeners", Gauge, "Who listens to the stream of events.", nil},
+		{"toolcrib_events_missed_total", Counter, "Events that a listener was too slow for, or that came too fast to be kept.", nil},
+		{
+			"toolcrib_trace_spans_total", Counter,
+			"Spans of sampled traces, by what became of them: sent to the collector, or lost.",
+			[]string{"result"},
+		},
 	}
 }

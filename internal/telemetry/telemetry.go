@@ -1,5 +1,7 @@
-// Package telemetry shows the hub's figures to Prometheus. It counts nothing
-// itself: every scrape reads what there is at that moment.
+// Package telemetry shows what the hub does to those who watch it: its figures
+// to Prometheus, its traces to a collector of OpenTelemetry, and in each line of
+// the log on whose behalf it was written. It counts nothing but what it finds in
+// the records of calls: every scrape reads what there is at that moment.
 package telemetry
 
 import (
@@ -28,6 +30,15 @@ type Options struct {
 	Sessions    func() int // of MCP callers
 	ConfigValid func() bool
 	Phases      func() []Phase
+
+	// The metrics of those that are nil are left out.
+	Errors func() Errors
+	Queues func() []Queue // of servers that have limits, and under "" of callers
+	Cache  func() []Cache // of servers of which something was kept or might have been
+	Checks func() Checks
+	Record func() Record
+	Events func() Events
+	Spans  func() Spans
 }
 
 // Phase is one step of the hub's start.

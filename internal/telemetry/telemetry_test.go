@@ -18,6 +18,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/stats"
 )
 
@@ -49,6 +50,7 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 		{Server: "files", Tool: "a \"tool\"\n 天气", Outcome: hub.OutcomeToolError, Duration: time.Millisecond},
 		{Server: "remote", Tool: "x", Outcome: hub.OutcomeFailed, Duration: 2 * time.Minute},
 		{Server: "remote", Tool: "x", Outcome: hub.OutcomeCancelled, Duration: time.Second},
+		{Server: "remote", Tool: "x", Outcome: hub.OutcomeUnknown, Duration: time.Second},
 		{Server: "gone", Tool: "y", Outcome: hub.OutcomeOK, Duration: time.Second},
 		{Name: "made-up", Outcome: hub.OutcomeFailed},
 	} {
@@ -59,6 +61,24 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 		Servers: func() []hub.Status { return servers }, Tools: func() int { return 12 }, Sessions: func() int { return 6 },
 		ConfigValid: func() bool { return true },
 		Phases:      func() []Phase { return []Phase{{"configuration", 1500 * time.Microsecond}} },
+		Errors: func() Errors {
+			return Errors{
+				Codes:   map[message.Code]int64{message.Timeout: 3, message.ParamsInvalid: 1},
+				Retries: map[string]int64{"files": 4, "gone": 9}, Failovers: map[string]int64{"remote": 2},
+				Waited: map[string]time.Duration{"files": 2500 * time.Millisecond},
+			}
+		},
+		Queues: func() []Queue { return []Queue{{"files", 2, 5, 7}, {"gone", 1, 1, 1}, {"", 6, 7, 8}} },
+		Cache:  func() []Cache { return []Cache{{"files", 10, 30, 3, 4096}, {Server: "gone", Hits: 1}} },
+		Checks: func() Checks { return Checks{Accepted: 90, Refused: 2, Unchecked: 3} },
+		Record: func() Record {
+			return Record{
+				Up: true, Written: 100, Waiting: 2, Lost: 1,
+				Commits: Histogram{Count: 4, Sum: 20 * time.Millisecond, Buckets: map[float64]uint64{.005: 3, .05: 4}},
+			}
+		},
+		Events: func() Events { return Events{Published: 50, Listeners: 3, Missed: 6} },
+		Spans:  func() Spans { return Spans{Sent: 11, Lost: 12} },
 	}, log
 }
 
@@ -118,8 +138,38 @@ func TestScrape(t *testing.T) {
 		`toolcrib_call_duration_seconds_bucket{server="files",le="+Inf"} 3`,
 		`toolcrib_call_duration_seconds_sum{server="files"} 0.331`,
 		`toolcrib_call_duration_seconds_count{server="files"} 3`,
-		`toolcrib_call_duration_seconds_bucket{server="remote",le="60"} 1`,
-		`toolcrib_call_duration_seconds_bucket{server="remote",le="+Inf"} 2`,
+		`toolcrib_call_duration_seconds_bucket{server="remote",le="60"} 2`,
+		`toolcrib_call_duration_seconds_bucket{server="remote",le="+Inf"} 3`,
+		`toolcrib_calls_total{outcome="unknown",server="remote",tool="x"} 1`,
+		`toolcrib_call_errors_total{class="network",code="timeout"} 3`,
+		`toolcrib_call_errors_total{class="params",code="params_invalid"} 1`,
+		`toolcrib_call_retries_total{server="files"} 4`,
+		`toolcrib_call_retries_total{server="remote"} 0`,
+		`toolcrib_call_failovers_total{server="remote"} 2`,
+		`toolcrib_queue_running{server="files"} 2`,
+		`toolcrib_queue_waiting{server="files"} 5`,
+		`toolcrib_queue_refused_total{server="files"} 7`,
+		`toolcrib_queue_wait_seconds_total{server="files"} 2.5`,
+		`toolcrib_tool_cache_hits_total{server="files"} 10`,
+		`toolcrib_tool_cache_misses_total{server="files"} 30`,
+		`toolcrib_tool_cache_entries{server="files"} 3`,
+		`toolcrib_tool_cache_bytes{server="files"} 4096`,
+		`toolcrib_queue_waiting{server=""} 7`,
+		`toolcrib_arguments_total{result="refused"} 2`,
+		`toolcrib_arguments_total{result="unchecked"} 3`,
+		`toolcrib_arguments_total{result="accepted"} 90`,
+		`toolcrib_record_up 1`,
+		`toolcrib_record_entries_total 100`,
+		`toolcrib_record_waiting 2`,
+		`toolcrib_record_lost_total 1`,
+		`toolcrib_record_commit_duration_seconds_bucket{le="0.005"} 3`,
+		`toolcrib_record_commit_duration_seconds_bucket{le="+Inf"} 4`,
+		`toolcrib_record_commit_duration_seconds_sum 0.02`,
+		`toolcrib_events_total 50`,
+		`toolcrib_event_listeners 3`,
+		`toolcrib_events_missed_total 6`,
+		`toolcrib_trace_spans_total{result="sent"} 11`,
+		`toolcrib_trace_spans_total{result="lost"} 12`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is missing", want)
@@ -204,5 +254,20 @@ func TestUnusableLabel(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "toolcrib_start_phase_seconds") && !strings.Contains(log.String(), "UTF-8") {
 		t.Errorf("logs %q", log)
+	}
+}
+
+// Parts that there are not have no metrics.
+func TestLeftOut(t *testing.T) {
+	opt, log := hubOf(t)
+	opt.Errors, opt.Queues, opt.Cache, opt.Checks, opt.Record, opt.Events, opt.Spans = nil, nil, nil, nil, nil, nil, nil
+	text := scrape(t, New(opt), "text/plain")
+	for _, name := range []string{"call_errors", "call_retries", "queue_", "tool_cache_", "arguments", "record_", "event", "trace_"} {
+		if strings.Contains(text, "toolcrib_"+name) {
+			t.Errorf("there is something about %s", name)
+		}
+	}
+	if !strings.Contains(text, "toolcrib_tools 12") || log.Len() > 0 {
+		t.Errorf("got %s, logs %s", text, log)
 	}
 }

@@ -141,10 +141,11 @@ func Decode(text []byte) ([]catalog.Imported, error) {
 // invalid is the error of what is at a place in a file. It repeats nothing of
 // what stands there.
 func invalid(place, fault string) *hub.Error {
+	said := message.Term(fault)
 	if place != "" {
-		fault = place + ": " + fault
+		said = message.Say("%s: %s", place, said)
 	}
-	return hub.E(message.IndexInvalid, nil, "detail", fault)
+	return hub.E(message.IndexInvalid, nil).With("detail", said)
 }
 
 // reader reads the members of a text that is valid JSON. A place is where in

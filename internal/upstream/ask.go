@@ -78,7 +78,7 @@ func (k *desk) ask(m *wire.Message) {
 		return
 	}
 	put := hub.Question{Server: k.conn.opt.Server.Key, Raw: m.Raw, Answer: q.answer}
-	if meta := m.Member("_meta"); meta.Exists() && wire.Lookup(m.Raw, meta, protocol.MetaProgressToken).Exists() {
+	if wire.Lookup(m.Raw, m.Member("_meta"), protocol.MetaProgressToken).Exists() {
 		put.Progress = q.progress
 	}
 	taken := false

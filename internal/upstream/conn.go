@@ -29,6 +29,7 @@ type Request struct {
 	Name    string        // the routing key after the edits, for the headers of modern servers
 	Headers []hub.ParamHeader
 	Level   string // log level the caller wants; "" for none
+	Trace   []byte // members of _meta that say which span it is of, in place of the caller's; nil for the caller's
 }
 
 // Reply is a server's answer to one request.
@@ -227,7 +228,7 @@ func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, e
 	}
 	outlive = c.outside != nil
 	if m.Kind == wire.Response && (!m.Result.Exists() || m.Raw[m.Result.Start] != '{') {
-		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key, "detail", "its result is not a JSON object")
+		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key).With("detail", message.Say("its result is not a JSON object"))
 	}
 	return &Reply{Message: m, Era: c.Era()}, nil
 }
@@ -264,7 +265,7 @@ func (c *Conn) prepare(id uint64, req *Request) (out *outbound, token []byte) {
 	edits := make([]wire.Edit, 0, 6)
 	edits = append(edits, wire.Replace(m.ID, digits))
 	edits = append(edits, req.Edits...)
-	edits = c.leg.RequestEdits(edits, m, digits, req.Level)
+	edits = c.leg.RequestEdits(edits, m, digits, req.Level, req.Trace)
 	out = &outbound{id: id, raw: wire.Splice(m.Raw, edits...), method: m.MethodName()}
 	if protocol.NameMember(out.method) != "" {
 		out.name = req.Name

@@ -257,7 +257,7 @@ func (c *Conn) initialize(ctx context.Context) error {
 	}
 	hello, err := protocol.ParseInitialize(m.Result.Of(m.Raw))
 	if err != nil {
-		return hub.E(message.ServerNotMCP, err, "detail", "its answer to initialize makes no sense")
+		return hub.E(message.ServerNotMCP, err).With("detail", message.Say("its answer to initialize makes no sense"))
 	}
 	if !hello.Revision.Known() || hello.Revision.Era() != protocol.Legacy {
 		return c.unknownVersion(string(hello.Revision))

@@ -45,11 +45,11 @@ func (c *Conn) requestFault(ctx context.Context, method string, err error) error
 			return cause
 		}
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			return hub.E(message.Timeout, err, "server", key, "limit", "the time the call had")
+			return hub.E(message.Timeout, err, "server", key).With("limit", message.Say("the time the call had"))
 		}
 		return hub.E(message.Cancelled, err)
 	case errors.Is(err, transport.ErrNotSent):
-		return hub.E(message.ServerDown, err, "server", key, "reason", c.Explain(err).Text(message.English).String())
+		return hub.E(message.ServerDown, err, "server", key).With("reason", message.Say("%s", c.Explain(err)))
 	}
 	if e, ok := c.answerFault(err); ok {
 		return e
@@ -82,16 +82,18 @@ func (c *Conn) answerFault(err error) (*hub.Error, bool) {
 		return hub.E(message.ServerEndpoint, err, "url", c.where(), "origin", message.Quote(c.secrets.Redact(bad.Origin))), true
 	}
 	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
-		return hub.E(message.ServerBadReply, nil, "server", key, "detail", "its content type is "+message.Quote(c.secrets.Redact(bad.Type))), true
+		return hub.E(message.ServerBadReply, nil, "server", key).
+			With("detail", message.Say("its content type is %s", message.Quote(c.secrets.Redact(bad.Type)))), true
 	}
 	if big, ok := errors.AsType[*transport.TooLargeError](err); ok {
 		return hub.E(message.ServerReplyTooBig, err, "server", key, "limit", mib(big.Limit)), true
 	}
 	if bad, ok := errors.AsType[*wire.Error](err); ok {
-		return hub.E(message.ServerBadReply, err, "server", key, "detail", bad.Reason.String()), true
+		return hub.E(message.ServerBadReply, err, "server", key).With("detail", message.Term(bad.Reason.String())), true
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return hub.E(message.ServerRefused, err, "server", key, "method", refused.method, "detail", refused.Error()), true
+		return hub.E(message.ServerRefused, err, "server", key, "method", refused.method, "detail", refused.Error(),
+			"answer", message.Quote(string(refused.code()))), true
 	}
 	return nil, false
 }
@@ -109,7 +111,7 @@ func (c *Conn) Explain(err error) *hub.Error {
 	if c.opt.Server.Kind.Remote() {
 		return c.remoteFault(err)
 	}
-	return hub.E(message.ServerExited, err, "exit", "its output ended", "stderr", "")
+	return hub.E(message.ServerExited, err, "stderr", "").With("exit", message.Say("its output ended"))
 }
 
 // handshakeFault explains why a connection did not come about. ctx is without
@@ -126,7 +128,7 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 		return hub.E(message.Cancelled, context.Cause(ctx))
 	}
 	if errors.Is(err, transport.ErrUpgrade) {
-		return hub.E(message.ServerNotMCP, err, "detail", "its answer opens no WebSocket")
+		return hub.E(message.ServerNotMCP, err).With("detail", message.Say("its answer opens no WebSocket"))
 	}
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		if list := refused.supported(); len(list) > 0 {
@@ -141,18 +143,21 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		if health.Junk > 0 {
-			return hub.E(message.ServerNotMCP, err, "detail", fmt.Sprintf("it wrote %d lines that are no messages, and no answer to initialize%s", health.Junk, stderrTail(health.Stderr)))
+			return hub.E(message.ServerNotMCP, err).With("detail", message.Say(
+				"it wrote %d lines that are no messages, and no answer to initialize%s", health.Junk, stderrTail(health.Stderr)))
 		}
-		return hub.E(message.ServerSilent, err, "method", asked, "limit", c.opt.Handshake.String(), "stderr", stderrTail(health.Stderr))
+		return hub.E(message.ServerSilent, err, "method", asked, "limit", c.opt.Handshake.String()).With("stderr", stderrTail(health.Stderr))
 	}
 	if bad, ok := errors.AsType[*transport.ContentTypeError](err); ok {
-		return hub.E(message.ServerNotMCP, nil, "detail", "it answered with the content type "+message.Quote(c.secrets.Redact(bad.Type)))
+		return hub.E(message.ServerNotMCP, nil).
+			With("detail", message.Say("it answered with the content type %s", message.Quote(c.secrets.Redact(bad.Type))))
 	}
 	if errors.Is(err, errNoReply) {
-		return hub.E(message.ServerNotMCP, err, "detail", "it accepted initialize and did not answer it")
+		return hub.E(message.ServerNotMCP, err).With("detail", message.Say("it accepted initialize and did not answer it"))
 	}
 	if bad, ok := errors.AsType[*wire.Error](err); ok {
-		return hub.E(message.ServerNotMCP, err, "detail", "its answer to initialize is no JSON-RPC message: "+bad.Reason.String())
+		return hub.E(message.ServerNotMCP, err).
+			With("detail", message.Say("its answer to initialize is no JSON-RPC message: %s", message.Term(bad.Reason.String())))
 	}
 	return c.Explain(err)
 }
@@ -177,9 +182,9 @@ func (c *Conn) exited(p *proc.Process) *hub.Error {
 	}
 	if strings.Contains(stderr, "env: ‘node’") || strings.Contains(stderr, "env: 'node'") ||
 		strings.Contains(stderr, "node: not found") || strings.Contains(stderr, "env: node:") {
-		return hub.E(message.NodeMissing, nil, "command", c.command(), "path", "the PATH of the process")
+		return hub.E(message.NodeMissing, nil, "command", c.command()).With("path", message.Say("the PATH of the process"))
 	}
-	return hub.E(message.ServerExited, nil, "exit", p.Exit(), "stderr", stderrTail(stderr))
+	return hub.E(message.ServerExited, nil, "exit", p.Exit()).With("stderr", stderrTail(stderr))
 }
 
 // command names the server's command without what may be a secret in it.
@@ -189,7 +194,7 @@ func (c *Conn) command() string { return message.Quote(c.secrets.Redact(c.opt.Se
 func (c *Conn) startFault(err error) *hub.Error {
 	err = c.hide(err)
 	if bad, ok := errors.AsType[*sandbox.UnavailableError](err); ok {
-		return hub.E(message.SandboxMissing, err, "detail", bad.Reason)
+		return hub.E(message.SandboxMissing, err).With("detail", message.Term(bad.Reason))
 	}
 	if bad, ok := errors.AsType[*sandbox.PolicyError](err); ok {
 		return hub.E(message.SandboxUnusable, err, "detail", message.Quote(c.secrets.Redact(bad.Error())))

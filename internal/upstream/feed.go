@@ -305,17 +305,11 @@ func (f *filter) request(leg *protocol.Leg, id uint64) []byte {
 func acknowledged(m *wire.Message) filter {
 	var got filter
 	at := m.Member("notifications")
-	if !at.Exists() || m.Raw[at.Start] != '{' {
-		return got
-	}
 	is := func(name string) bool { return string(wire.Lookup(m.Raw, at, name).Of(m.Raw)) == "true" }
 	got.tools, got.prompts, got.resources = is("toolsListChanged"), is("promptsListChanged"), is("resourcesListChanged")
-	list := wire.Lookup(m.Raw, at, "resourceSubscriptions")
-	if list.Exists() && m.Raw[list.Start] == '[' {
-		for uri := range wire.Array(m.Raw, list) {
-			if s, ok := wire.String(m.Raw, uri); ok {
-				got.uris = append(got.uris, s)
-			}
+	for uri := range wire.Array(m.Raw, wire.Lookup(m.Raw, at, "resourceSubscriptions")) {
+		if s, ok := wire.String(m.Raw, uri); ok {
+			got.uris = append(got.uris, s)
 		}
 	}
 	return got

@@ -3,7 +3,6 @@ package upstream
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -85,13 +84,13 @@ func (c *Conn) list(ctx context.Context, method, member string) ([][]byte, error
 		}
 		list := m.Member(member)
 		if !list.Exists() || m.Raw[list.Start] != '[' {
-			return nil, c.badList(method, "it has no "+member)
+			return nil, c.badList(method, message.Say("it has no %s", member))
 		}
 		for at := range wire.Array(m.Raw, list) {
 			entries = append(entries, at.Of(m.Raw))
 		}
 		if size += len(m.Raw); size > maxListBytes || len(entries) > maxEntries {
-			return nil, c.badList(method, fmt.Sprintf("it is longer than %d %s or %s", maxEntries, member, mib(maxListBytes)))
+			return nil, c.badList(method, message.Say("it is longer than %d %s or %s", maxEntries, member, mib(maxListBytes)))
 		}
 		next := m.Member("nextCursor")
 		if !next.Exists() || string(next.Of(m.Raw)) == "null" {
@@ -99,21 +98,23 @@ func (c *Conn) list(ctx context.Context, method, member string) ([][]byte, error
 		}
 		cursor := string(next.Of(m.Raw))
 		if seen[cursor] {
-			return nil, c.badList(method, "its pages go round in a circle")
+			return nil, c.badList(method, message.Say("its pages go round in a circle"))
 		}
 		seen[cursor] = true
 		members = append([]byte(`"cursor":`), cursor...)
 	}
-	return nil, c.badList(method, fmt.Sprintf("it has more than %d pages", maxPages))
+	return nil, c.badList(method, message.Say("it has more than %d pages", maxPages))
 }
 
-func (c *Conn) badList(method, detail string) error {
-	return hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key, "detail", "in its answer to "+method+", "+detail)
+func (c *Conn) badList(method string, detail message.Phrase) error {
+	return hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key).
+		With("detail", message.Say("in its answer to %s, %s", method, detail))
 }
 
 func (c *Conn) listFault(ctx context.Context, method string, err error) error {
 	if ctx.Err() != nil && c.ctx.Err() == nil {
-		return hub.E(message.ServerSilent, err, "method", method, "limit", "the time it had", "stderr", stderrTail(c.link.state().Stderr))
+		return hub.E(message.ServerSilent, err, "method", method).
+			With("limit", message.Say("the time it had")).With("stderr", stderrTail(c.link.state().Stderr))
 	}
 	return c.Explain(err)
 }

@@ -18,7 +18,8 @@ func (c *Conn) open(ctx context.Context) error {
 	case hub.KindHTTP:
 		client, err := transport.NewHTTP(c.endpoint())
 		if err != nil {
-			return hub.E(message.ServerUnreachable, err, "url", "the server", "detail", "its URL cannot be read")
+			return hub.E(message.ServerUnreachable, err).
+				With("url", message.Say("the server")).With("detail", message.Say("its URL cannot be read"))
 		}
 		c.link = &httpLink{conn: c, http: client}
 		return nil

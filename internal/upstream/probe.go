@@ -49,7 +49,8 @@ func (c *Conn) Probe(ctx context.Context, path string) error {
 		return c.Explain(err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return hub.E(message.ServerSilent, c.hide(err), "method", asked,
-			"limit", time.Since(began).Round(time.Millisecond).String(), "stderr", stderrTail(c.link.state().Stderr))
+			"limit", time.Since(began).Round(time.Millisecond).String()).
+			With("stderr", stderrTail(c.link.state().Stderr))
 	}
 	return hub.E(message.Cancelled, context.Cause(ctx))
 }

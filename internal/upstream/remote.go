@@ -31,12 +31,12 @@ func (c *Conn) remoteFault(err error) *hub.Error {
 	case errors.Is(err, transport.ErrIdle):
 		return hub.E(message.ServerIdle, err, "url", at)
 	case errors.Is(err, errClosed), errors.Is(err, io.EOF):
-		return hub.E(message.ServerClosed, err, "url", at, "detail", "it gave no reason")
+		return hub.E(message.ServerClosed, err, "url", at).With("detail", message.Say("it gave no reason"))
 	}
 	if issuer, ok := unknownIssuer(err); ok {
 		return hub.E(message.ServerCertificate, err, "url", at, "issuer", issuer)
 	}
-	return hub.E(message.ServerUnreachable, err, "url", at, "detail", netDetail(err))
+	return hub.E(message.ServerUnreachable, err, "url", at).With("detail", netDetail(err))
 }
 
 // unknownIssuer returns who issued a certificate, if nobody here knows them.
@@ -56,23 +56,27 @@ func unknownIssuer(err error) (string, bool) {
 }
 
 // netDetail says in plain words what is wrong with a connection.
-func netDetail(err error) string {
-	proxy := ""
+func netDetail(err error) message.Phrase {
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "proxyconnect" {
-		proxy = "the proxy: "
+		return message.Say("the proxy: %s", wayDetail(err))
 	}
+	return wayDetail(err)
+}
+
+// wayDetail is netDetail, be it the way to the server or to the proxy.
+func wayDetail(err error) message.Phrase {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		if dns.IsNotFound {
-			return message.Quote(proxy + "the host name " + dns.Name + " is not known")
+			return message.Say("the host name %s is not known", message.Quote(dns.Name))
 		}
-		return message.Quote(proxy + "the host name " + dns.Name + " could not be looked up")
+		return message.Say("the host name %s could not be looked up", message.Quote(dns.Name))
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "it does not answer in TLS; is it http, not https?"
+		return message.Say("it does not answer in TLS; is it http, not https?")
 	}
 	var timeout net.Error
 	if errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
-		return proxy + "no answer in time"
+		return message.Say("no answer in time")
 	}
 	text := strings.TrimPrefix(err.Error(), transport.ErrNotSent.Error()+": ")
 	if op, ok := errors.AsType[*net.OpError](err); ok {
@@ -81,23 +85,31 @@ func netDetail(err error) string {
 		for errors.Unwrap(inner) != nil {
 			inner = errors.Unwrap(inner)
 		}
-		text = proxy + inner.Error()
+		text = inner.Error()
 	}
-	return message.Quote(strings.TrimPrefix(text, "tls: failed to verify certificate: "))
+	return message.Term(message.Quote(strings.TrimPrefix(text, "tls: failed to verify certificate: ")))
 }
 
 // fallbackFault explains why a server was reached in neither of two ways; then
 // is what went wrong with the second one.
 func (c *Conn) fallbackFault(e *fallbackError, then *hub.Error) *hub.Error {
-	status := "an error"
+	status := message.Say("an error")
 	if bad, ok := errors.AsType[*transport.StatusError](e.first); ok {
-		status = strconv.Itoa(bad.Status)
+		status = message.Verbatim(strconv.Itoa(bad.Status))
 	}
 	switch then.Code {
 	case message.Cancelled:
 		return then
 	case message.ServerUnauthorized:
-		return hub.E(then.Code, e, "server", c.opt.Server.Key, "url", c.where(), "status", then.Args["status"]+" to a GET, and "+status+" to a POST")
+		return hub.E(then.Code, e, "server", c.opt.Server.Key, "url", c.where()).
+			With("status", message.Say("%s to a GET, and %s to a POST", then.Args["status"], status))
 	}
-	return hub.E(message.ServerFallback, e, "url", c.where(), "status", status, "reason", then.Text(message.English).What)
+	return hub.E(message.ServerFallback, e, "url", c.where()).
+		With("status", status).With("reason", message.Say("%s", what{then}))
 }
+
+// what is what happened, without what to do about it.
+type what struct{ *hub.Error }
+
+// In is the text in a language.
+func (w what) In(lang message.Lang) string { return w.Text(lang).What }

@@ -9,12 +9,12 @@ import (
 
 // stderrTail is what a process's standard error says last, to stand at the end
 // of a text.
-func stderrTail(s string) string {
+func stderrTail(s string) message.Phrase {
 	last := lastWords(s)
 	if last == "" {
-		return ""
+		return message.Phrase{}
 	}
-	return " Its last words: " + message.Quote(last)
+	return message.Say(" Its last words: %s", message.Quote(last))
 }
 
 // lastWords is the line of a process's standard error that says why it ended:

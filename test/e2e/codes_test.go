@@ -37,7 +37,22 @@ func proofs() map[codes.Code]string {
 		codes.TooManySessions: "internal/gateway.TestTooManySessions",
 		codes.ServerStopped:   "test/e2e.TestServerReasons",
 		codes.ServerBroken:    "test/faults.TestBreaker",
+		codes.AllFailed:       "internal/call.TestBrokenServersArePassedOver",
+		codes.CallRetried:     "internal/call.TestRetriesAreTold",
 		codes.ToolChanged:     "test/e2e.TestPinned",
+
+		// About arguments and limits.
+		codes.ArgumentsInvalid: "internal/call.TestValidateBeforeTheServer",
+		codes.Limited:          "internal/call.TestLimitRate",
+		codes.QueueFull:        "internal/call.TestLimitConcurrency",
+		codes.QueueExpired:     "internal/call.TestLimitGivenUp",
+		codes.CallWaits:        "internal/call.TestLimitTells",
+
+		// About what a session shows of its calls.
+		codes.StateNotFailed: "internal/face/rest.TestStateRetry",
+		codes.StateUnderWay:  "internal/face/rest.TestStateUnderWay",
+		codes.StateExhausted: "internal/face/rest.TestStateRetry",
+		codes.StateNotKept:   "internal/face/rest.TestStateRetry",
 
 		// About resources, prompts, questions and views.
 		codes.ResourceUnknown:      "internal/call.TestVerbsRefused",
@@ -127,6 +142,7 @@ func proofs() map[codes.Code]string {
 
 		// About the configuration, and other programs' files.
 		codes.PlaceholderUnresolved: "test/e2e.TestVSCodeFile",
+		codes.SettingUnresolved:     "internal/config.TestStoreResolve",
 		codes.ConfigStale:           "test/e2e.TestConfigurationInForce",
 		codes.ConfigUnwritable:      "internal/config.TestFileUnwritable",
 		codes.ClientUnknown:         "test/e2e.TestCommandReasons",
@@ -155,6 +171,17 @@ func proofs() map[codes.Code]string {
 		codes.DriftStale:    "internal/face/rest.TestAcceptSeen",
 		codes.LeaseUnknown:  "test/e2e.TestCommandReasons",
 		codes.IndexInvalid:  "test/e2e.TestCommandReasons",
+
+		// About the database.
+		codes.StoreFull:        "internal/store.TestFull",
+		codes.StoreBusy:        "internal/store.TestBusy",
+		codes.StoreUnavailable: "internal/store.TestUnavailable",
+		codes.StoreRefused:     "internal/store.TestRefused",
+		codes.StoreCorrupt:     "internal/store.TestCorrupt",
+		codes.StoreNewer:       "internal/store.TestNewer",
+		codes.StoreURLInvalid:  "internal/store.TestPasswordIsNotTold",
+		codes.StoreNotEmpty:    "internal/store.TestMove",
+		codes.BackupInvalid:    "internal/store.TestSpoiltCopies",
 
 		// About the command line.
 		codes.HubUnreachable:    "test/e2e.TestCommandReasons",

@@ -164,6 +164,9 @@ func write(t *testing.T, servers []hub.Server) string {
 	entries := make([]rig.Server, len(servers))
 	for i, s := range servers {
 		entries[i].Key = s.Key
+		if s.Retry == (hub.Retry{}) {
+			s.Retry = hub.DefaultRetry()
+		}
 		if err := json.Unmarshal(config.Render(s), &entries[i].Entry); err != nil {
 			t.Fatal(err)
 		}

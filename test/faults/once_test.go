@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -220,6 +221,7 @@ func TestServerGoneAndBack(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", rig.FreePort(t))
 	p, url := spawn(t, address)
 	s := hub.Server{Key: "faulty", Kind: hub.KindHTTP, URL: url, Enabled: true, AutoStart: true, AutoReconnect: true, Timeout: patience}
+	s.Retry = hub.Retry{Delay: time.Second, MaxDelay: time.Second} // none
 	h := start(t, fleet.DefaultBudget(), s)
 	h.await("faulty", hub.StateReady)
 	callers := []*caller{h.connect(legacy), h.connect(modern)}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"time"
 )
@@ -189,7 +190,14 @@ func (s *server) answer(w http.ResponseWriter, h *http.Request, r request) {
 	ctx, end := r.session.begin(ctx, r.ID)
 	defer end()
 	r.notify = out.notify
+	r.end = new(string)
 	replies := s.handle(ctx, r)
+	switch {
+	case out.finish(*r.end, r.ID):
+		return
+	case *r.end == riskForget:
+		s.forget(r.session)
+	}
 	if f.has("status404session") && r.Method == "tools/call" && s.isLast(r.session) {
 		// The session is gone before the reply arrives: who has the reply
 		// finds it gone.
@@ -198,6 +206,9 @@ func (s *server) answer(w http.ResponseWriter, h *http.Request, r request) {
 	out.send(replies)
 	if len(replies) > 0 {
 		s.after(r.message)
+	}
+	if *r.end == riskLeave {
+		os.Exit(exitCrash)
 	}
 }
 

@@ -48,6 +48,7 @@ type options struct {
 	tally      string
 	about      string
 	wide       bool
+	name       string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -67,6 +68,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	fs.IntVar(&o.sessionFor, "session-calls", 1, "tool calls after which status404session forgets the session")
 	fs.DurationVar(&o.lifetime, "lifetime", 10*time.Minute, "end the process after this time, whatever happens")
 	fs.StringVar(&o.tally, "tally", "", "append a line to this file for the start of the process and for every call of work, before it is worked at")
+	fs.StringVar(&o.name, "name", "", "offer the risky tools as well, as the server of this name; it needs a -tally")
 	fs.StringVar(&o.about, "about", "", "what echo says about itself, instead of the usual")
 	fs.BoolVar(&o.wide, "wide", false, "offer resources, prompts, completion and questions as well, and answer with legal and unusual JSON")
 	fs.BoolVar(&o.grandchild, "grandchild", false, "be what the fork tool starts: ignore everything and live for 1000 s")

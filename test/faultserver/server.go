@@ -68,6 +68,9 @@ func newServer(o options) *server {
 	if o.wide {
 		offered = append(offered, wideTools()...)
 	}
+	if o.name != "" {
+		offered = append(offered, riskyTools()...)
+	}
 	return &server{
 		opt:       o,
 		tools:     offered,
@@ -195,6 +198,8 @@ type request struct {
 	header  http.Header // nil on stdio
 	// notify sends a notification ahead of the reply.
 	notify func(note []byte)
+	// end is how a risky tool wants the answer to end, and what is to come then.
+	end *string
 }
 
 // handle takes one message. It returns what is to be sent back, in that order:
@@ -215,7 +220,7 @@ func (s *server) handle(ctx context.Context, r request) []reply {
 	}
 	result, err := s.dispatch(ctx, r)
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, r.end != nil && *r.end != "" && result == nil && err == nil:
 		return nil
 	case err != nil:
 		return s.spoil(r.message, reply{id: r.ID, err: err})

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -95,6 +96,7 @@ func (s *server) line(ctx context.Context, c *session, w *lineWriter, calls *syn
 	ctx, end := c.begin(ctx, m.ID)
 	answer := func() {
 		defer end()
+		r.end = new(string)
 		replies := s.handle(ctx, r)
 		for _, r := range replies {
 			if s.opt.faults.hits("halfline", m) {
@@ -104,6 +106,9 @@ func (s *server) line(ctx context.Context, c *session, w *lineWriter, calls *syn
 		}
 		if len(replies) > 0 {
 			s.after(m)
+		}
+		if *r.end == riskLeave {
+			os.Exit(exitCrash)
 		}
 	}
 	if m.Method == "initialize" && !s.opt.faults.has("neverinit") {

@@ -189,17 +189,17 @@ func at(path string, err error) error {
 }
 
 func unreadable(path string, err error) error {
-	return hub.E(message.ConfigUnreadable, err, "path", path, "detail", reason(err))
+	return hub.E(message.ConfigUnreadable, err, "path", path).With("detail", reason(err))
 }
 
 func unwritable(path string, err error) error {
-	return hub.E(message.ConfigUnwritable, err, "path", path, "detail", reason(err))
+	return hub.E(message.ConfigUnwritable, err, "path", path).With("detail", reason(err))
 }
 
 // reason is err without the path, which the text around it names already.
-func reason(err error) string {
+func reason(err error) message.Phrase {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Err.Error()
+		return message.Cause(p.Err)
 	}
-	return err.Error()
+	return message.Cause(err)
 }

@@ -2,7 +2,6 @@ package importer
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -73,8 +72,8 @@ func (f *Found) read(path string, text []byte, builtins []string, dir string) (c
 		if entry, again := f.Entry(key); !again {
 			f.servers = append(f.servers, s)
 		} else if !bytes.Equal(entry, config.Render(s)) {
-			f.Warnings = append(f.Warnings, config.Warning{Path: path, Detail: fmt.Sprintf(
-				`server "%s": that of "%s" is ignored, since another one has the key`, message.Quote(key), message.Quote(dir))})
+			said := message.Say(`server "%s": that of "%s" is ignored, since another one has the key`, message.Quote(key), message.Quote(dir))
+			f.Warnings = append(f.Warnings, config.Warning{Path: path, Detail: said.String(), Said: said})
 		}
 	}
 	return c.Form, nil

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -21,7 +22,7 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 	s, e := d.session(r)
 	parts, e := d.split(body, s, e)
 	if e != nil {
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -29,7 +30,8 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 	p := d.begin(w, r, s, accept, cancel)
 	defer p.end()
 	caller := s.Caller()
-	answers := d.together(parts,
+	caller.Accept = cmp.Or(language(r), caller.Accept)
+	answers := d.together(parts, d.voice(caller),
 		func(m *wire.Message) { d.told(caller, m) },
 		func(m *wire.Message) []byte {
 			a := d.gateway.Request(ctx, caller, m, p.reply)
@@ -41,6 +43,11 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 		return
 	}
 	p.reply.Respond(http.StatusOK, answers)
+}
+
+// voice is how a caller is told what is wrong with a message that makes no sense.
+func (d *Door) voice(c *gateway.Caller) gateway.Voice {
+	return gateway.Voice{Lang: d.gateway.Language(c.Viewer, c.Accept), Device: c.Device}
 }
 
 // told takes what a client of a session sends that gets no answer.
@@ -72,7 +79,7 @@ func (d *Door) split(raw []byte, s *gateway.Session, none *hub.Error) ([][]byte,
 // time, and returns the batch of the answers in the order of the requests; nil
 // if there are none. request returns nil if a request gets no answer; all that is
 // none goes to tell.
-func (d *Door) together(parts [][]byte, tell func(*wire.Message), request func(*wire.Message) []byte) []byte {
+func (d *Door) together(parts [][]byte, as gateway.Voice, tell func(*wire.Message), request func(*wire.Message) []byte) []byte {
 	answers := make([][]byte, len(parts))
 	free := make(chan struct{}, maxTogether)
 	var all sync.WaitGroup
@@ -80,7 +87,7 @@ func (d *Door) together(parts [][]byte, tell func(*wire.Message), request func(*
 		m, err := wire.Scan(part, d.limits)
 		switch {
 		case err != nil:
-			answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), scanFault(err)).Raw
+			answers[i] = gateway.Fault(protocol.Legacy, m.ID.Of(part), scanFault(err), as).Raw
 		case m.Kind != wire.Request:
 			tell(&m)
 		default:

@@ -1,10 +1,11 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/auth"
@@ -20,6 +21,14 @@ type conversation struct {
 	era     protocol.Era
 	opening bool            // it is an initialize request
 	caller  *gateway.Caller // nil for opening ones
+}
+
+// viewer is who is told why a message is refused, as far as it is known.
+func (c conversation) viewer() hub.Viewer {
+	if c.caller == nil {
+		return hub.Viewer{}
+	}
+	return c.caller.Viewer
 }
 
 // conversation finds out in which era an HTTP request is made, and by whom.
@@ -41,7 +50,9 @@ func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hu
 	if e != nil {
 		return conversation{era: protocol.Legacy}, e
 	}
-	return conversation{era: protocol.Legacy, caller: s.Caller()}, nil
+	caller := s.Caller()
+	caller.Accept = cmp.Or(language(r), caller.Accept)
+	return conversation{era: protocol.Legacy, caller: caller}, nil
 }
 
 // opens reports whether a legacy request opens a session.
@@ -88,7 +99,7 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, said met
 		case m.Kind == wire.Request:
 			return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
 		}
-		return &gateway.Caller{Principal: from, Viewer: hub.Viewer{Group: group}, Era: protocol.Modern}, mirrored(r, m)
+		return &gateway.Caller{Principal: from, Viewer: hub.Viewer{Group: group}, Era: protocol.Modern, Accept: language(r)}, mirrored(r, m)
 	}
 	version, e := said.revision(m)
 	if e != nil {
@@ -98,13 +109,13 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, said met
 		return nil, mismatch(protocol.HeaderVersion, "it is missing")
 	}
 	if string(header) != version {
-		return nil, mismatch(protocol.HeaderVersion, "the body says "+message.Quote(version))
+		return nil, mismatch(protocol.HeaderVersion, "the body says %s", message.Quote(version))
 	}
 	caller, e := said.caller(m, version, from, group)
 	if e != nil {
 		return nil, e
 	}
-	caller.Mirrored = r.Header.Values
+	caller.Mirrored, caller.Accept = r.Header.Values, language(r)
 	return caller, mirrored(r, m)
 }
 
@@ -186,7 +197,7 @@ func mirrored(r *http.Request, m *wire.Message) *hub.Error {
 	}
 	name, ok := wire.String(m.Raw, m.Member(member))
 	if !ok {
-		return hub.E(message.ParamsInvalid, nil, "detail", `"`+member+`" has to be a string`)
+		return invalid(`"%s" has to be a string`, member)
 	}
 	return same(r.Header, protocol.HeaderName, name)
 }
@@ -197,13 +208,17 @@ func same(h http.Header, name, body string) *hub.Error {
 		return mismatch(name, "it is missing")
 	}
 	if got, ok := protocol.DecodeHeader(strings.Trim(values[0], " \t")); !ok || got != body || len(values) > 1 {
-		return mismatch(name, "the body says "+message.Quote(body))
+		return mismatch(name, "the body says %s", message.Quote(body))
 	}
 	return nil
 }
 
-func mismatch(header, detail string) *hub.Error {
-	return hub.E(message.HeaderMismatch, nil, "header", header, "detail", detail)
+func mismatch(header, format string, args ...any) *hub.Error {
+	return hub.E(message.HeaderMismatch, nil, "header", header).With("detail", message.Say(format, args...))
+}
+
+func invalid(format string, args ...any) *hub.Error {
+	return hub.E(message.ParamsInvalid, nil).With("detail", message.Say(format, args...))
 }
 
 func unsupported(version string) *hub.Error {
@@ -222,14 +237,26 @@ func scanFault(err error) *hub.Error {
 		code = message.MessageMalformed
 	case wire.TooLarge:
 		// Of bytes there are not too many: they were counted as they came.
-		return hub.E(message.MessageTooBig, err, "limit", strconv.Itoa(wire.MaxBatch)+" messages in one batch")
+		return hub.E(message.MessageTooBig, err).With("limit", message.Say("%d messages in one batch", wire.MaxBatch))
 	}
-	detail := bad.Error()
-	for _, said := range []wire.Reason{wire.Malformed, wire.NotMessage} {
-		// The text that detail goes into begins with this already.
-		detail = strings.TrimLeft(strings.TrimPrefix(detail, said.String()), ": ")
+	return hub.E(code, err).With("detail", scanDetail(bad))
+}
+
+// scanDetail says what exactly is wrong, and where.
+func scanDetail(bad *wire.Error) message.Phrase {
+	reason := bad.Reason.String()
+	rest := strings.TrimSuffix(strings.TrimPrefix(bad.Error(), reason), fmt.Sprintf(" (at byte %d)", bad.Offset))
+	if bad.Reason == wire.Malformed || bad.Reason == wire.NotMessage {
+		// The text that this goes into begins with the reason already.
+		if rest = strings.TrimLeft(rest, ": "); rest == "" {
+			return message.Say("(at byte %d)", bad.Offset)
+		}
+		if name, text, ok := strings.Cut(rest, ": "); ok && bad.Name != "" {
+			return message.Say("%s: %s (at byte %d)", name, message.Term(text), bad.Offset)
+		}
+		return message.Say("%s (at byte %d)", message.Term(rest), bad.Offset)
 	}
-	return hub.E(code, err, "detail", detail)
+	return message.Say("%s%s (at byte %d)", message.Term(reason), rest, bad.Offset)
 }
 
 // statusOf is the HTTP status of a refusal.

@@ -65,17 +65,30 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case http.MethodDelete:
 		d.delete(w, r)
 	default:
-		refuseMethod(w, r, http.MethodGet, http.MethodPost, http.MethodDelete)
+		d.refuseMethod(w, r, http.MethodGet, http.MethodPost, http.MethodDelete)
 	}
 }
 
-// Refuse answers with an error that belongs to no message.
-func Refuse(w http.ResponseWriter, status int, e *hub.Error) {
-	refuseID(w, status, protocol.Legacy, nil, e)
+// Refuse answers with an error that belongs to no message, in the language.
+func Refuse(w http.ResponseWriter, lang message.Lang, status int, e *hub.Error) {
+	refuseID(w, status, protocol.Legacy, nil, e, gateway.Voice{Lang: lang})
 }
 
-func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e *hub.Error) {
-	answer := gateway.Fault(era, id, e)
+// refuse is [Refuse] for a request that the door takes.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+	Refuse(w, d.gateway.Language(hub.Viewer{}, language(r)), status, e)
+}
+
+// language is in which languages the client of a request wants to be told things.
+func language(r *http.Request) string {
+	if said := r.Header["Accept-Language"]; len(said) > 0 {
+		return strings.Join(said, ",")
+	}
+	return ""
+}
+
+func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e *hub.Error, as gateway.Voice) {
+	answer := gateway.Fault(era, id, e, as)
 	h := w.Header()
 	h.Set("Content-Type", protocol.ContentJSON)
 	h.Set("Content-Length", strconv.Itoa(len(answer.Raw)))
@@ -84,17 +97,17 @@ func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e 
 }
 
 func (d *Door) post(w http.ResponseWriter, r *http.Request) {
-	if refuseType(w, r) {
+	if d.refuseType(w, r) {
 		return
 	}
 	accept := accepted(r.Header["Accept"])
 	if !accept.JSON && !accept.Events {
-		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		d.refuse(w, r, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
 	body, err := d.readBody(w, r)
 	if err != nil {
-		Refuse(w, statusOf(err), hub.AsError(err))
+		d.refuse(w, r, statusOf(err), hub.AsError(err))
 		return
 	}
 	if first := firstByte(body); first == '[' {
@@ -104,12 +117,14 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) {
 	m, err := wire.Scan(body, d.limits)
 	if err != nil {
 		e := scanFault(err)
-		refuseID(w, statusOf(e), protocol.Legacy, m.ID.Of(body), e)
+		as := gateway.Voice{Lang: d.gateway.Language(hub.Viewer{}, language(r))}
+		refuseID(w, statusOf(e), protocol.Legacy, m.ID.Of(body), e, as)
 		return
 	}
 	conv, e := d.conversation(r, &m)
 	if e != nil {
-		refuseID(w, statusOf(e), conv.era, requestID(&m), e)
+		as := gateway.Voice{Lang: d.gateway.Language(conv.viewer(), language(r)), Method: m.MethodName()}
+		refuseID(w, statusOf(e), conv.era, requestID(&m), e, as)
 		return
 	}
 	switch m.Kind {
@@ -131,7 +146,7 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 		d.inSession(w, r, m, conv.caller, accept)
 		return
 	case !accept.Events && listens(conv.era, m):
-		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		d.refuse(w, r, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
 	reply := transport.NewReply(w, accept)
@@ -144,7 +159,9 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 
 // open answers an initialize request.
 func (d *Door) open(w http.ResponseWriter, r *http.Request, m *wire.Message, accept transport.ReplyOptions) {
-	s, answer := d.gateway.Initialize(principal(r, hub.DoorMCP), r.PathValue(groupParam), m)
+	s, answer := d.gateway.Initialize(&gateway.Caller{
+		Principal: principal(r, hub.DoorMCP), Viewer: hub.Viewer{Group: r.PathValue(groupParam)}, Accept: language(r),
+	}, m)
 	if s != nil {
 		w.Header()[protocol.HeaderSession] = []string{s.ID()}
 	}
@@ -164,17 +181,17 @@ func respond(reply *transport.Reply, era protocol.Era, a gateway.Answer) {
 // get opens the standing stream of a legacy session, or goes on with one that
 // the client has lost.
 func (d *Door) get(w http.ResponseWriter, r *http.Request) {
-	if refuseModern(w, r) {
+	if d.refuseModern(w, r) {
 		return
 	}
 	accept := accepted(r.Header["Accept"])
 	if !accept.Events {
-		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		d.refuse(w, r, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
 	s, e := d.session(r)
 	if e != nil {
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	defer s.Enter()()
@@ -182,27 +199,27 @@ func (d *Door) get(w http.ResponseWriter, r *http.Request) {
 	defer reply.Close()
 	if e := d.gateway.Stream(r.Context(), s, r.Header.Get(protocol.HeaderEventID), reply); e != nil {
 		reply.Close()
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 	}
 }
 
 // refuseModern refuses what the modern era, which has no sessions, has no use
 // for. It reports whether it did.
-func refuseModern(w http.ResponseWriter, r *http.Request) bool {
+func (d *Door) refuseModern(w http.ResponseWriter, r *http.Request) bool {
 	if protocol.Revision(r.Header.Get(protocol.HeaderVersion)).Era() != protocol.Modern {
 		return false
 	}
-	return refuseMethod(w, r, http.MethodPost)
+	return d.refuseMethod(w, r, http.MethodPost)
 }
 
 // delete ends a legacy session.
 func (d *Door) delete(w http.ResponseWriter, r *http.Request) {
-	if refuseModern(w, r) {
+	if d.refuseModern(w, r) {
 		return
 	}
 	s, e := d.session(r)
 	if e != nil {
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	d.gateway.End(s)
@@ -226,7 +243,7 @@ func accepted(values []string) transport.ReplyOptions {
 
 // refuseType refuses a body that is not said to be JSON. It reports whether it
 // did.
-func refuseType(w http.ResponseWriter, r *http.Request) bool {
+func (d *Door) refuseType(w http.ResponseWriter, r *http.Request) bool {
 	said := r.Header.Get("Content-Type")
 	if said == protocol.ContentJSON {
 		return false
@@ -234,18 +251,18 @@ func refuseType(w http.ResponseWriter, r *http.Request) bool {
 	if kind, _, err := mime.ParseMediaType(said); err == nil && kind == protocol.ContentJSON {
 		return false
 	}
-	Refuse(w, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(said)))
+	d.refuse(w, r, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(said)))
 	return true
 }
 
 // refuseMethod refuses every HTTP method but those allowed. It reports whether
 // it did.
-func refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) bool {
+func (d *Door) refuseMethod(w http.ResponseWriter, r *http.Request, allowed ...string) bool {
 	if slices.Contains(allowed, r.Method) {
 		return false
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
-	Refuse(w, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+	d.refuse(w, r, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
 	return true
 }
 
@@ -273,7 +290,7 @@ func (d *Door) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) 
 		return nil, d.tooBig()
 	}
 	if err != nil {
-		return nil, hub.E(message.MessageMalformed, err, "detail", "the body did not come to its end")
+		return nil, hub.E(message.MessageMalformed, err).With("detail", message.Say("the body did not come to its end"))
 	}
 	return body, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/transport"
@@ -31,24 +32,26 @@ func (d *Door) Messages() http.Handler { return http.HandlerFunc(d.messages) }
 func (d *Door) sse(w http.ResponseWriter, r *http.Request) {
 	// A client of both transports posts here first, and learns by this answer
 	// that it is the older one (2025-11-25, "Backwards Compatibility").
-	if refuseMethod(w, r, http.MethodGet) {
+	if d.refuseMethod(w, r, http.MethodGet) {
 		return
 	}
 	accept := accepted(r.Header["Accept"])
 	if !accept.Events && len(r.Header["Accept"]) > 0 {
-		Refuse(w, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
+		d.refuse(w, r, http.StatusNotAcceptable, hub.E(message.AcceptRefused, nil))
 		return
 	}
 	group := cmp.Or(r.PathValue(groupParam), r.URL.Query().Get(groupParam))
 	if e := d.gateway.Known(group); e != nil {
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	reply := transport.NewReply(w, transport.ReplyOptions{Events: true, Silence: silence, WriteLimit: writeLimit})
 	defer reply.Close()
-	s, e := d.newStream(r.Context(), principal(r, hub.DoorSSE), group, rand.Text(), reply)
+	s, e := d.newStream(r.Context(), gateway.Caller{
+		Principal: principal(r, hub.DoorSSE), Viewer: hub.Viewer{Group: group}, Accept: language(r),
+	}, rand.Text(), reply)
 	if e != nil {
-		Refuse(w, http.StatusServiceUnavailable, e)
+		d.refuse(w, r, http.StatusServiceUnavailable, e)
 		return
 	}
 	defer s.end()
@@ -64,20 +67,20 @@ func (d *Door) sse(w http.ResponseWriter, r *http.Request) {
 }
 
 func (d *Door) messages(w http.ResponseWriter, r *http.Request) {
-	if refuseMethod(w, r, http.MethodPost) {
+	if d.refuseMethod(w, r, http.MethodPost) {
 		return
 	}
 	s, ok := d.named(r.URL.Query().Get(sessionParam))
-	if !ok || s.from != principal(r, hub.DoorSSE) {
-		Refuse(w, http.StatusNotFound, hub.E(message.StreamUnknown, nil))
+	if !ok || s.from.Principal != principal(r, hub.DoorSSE) {
+		d.refuse(w, r, http.StatusNotFound, hub.E(message.StreamUnknown, nil))
 		return
 	}
-	if refuseType(w, r) {
+	if d.refuseType(w, r) {
 		return
 	}
 	body, err := d.readBody(w, r)
 	if err != nil {
-		Refuse(w, statusOf(err), hub.AsError(err))
+		d.refuse(w, r, statusOf(err), hub.AsError(err))
 		return
 	}
 	s.take(r.Context(), body)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,11 +41,10 @@ type sender interface {
 // that a log level, say, holds for the calls behind it. Each answer is sent by
 // the goroutine that has sent the notifications of its request (design D3).
 type stream struct {
-	door  *Door
-	id    string // of HTTP with SSE; "" for others
-	from  hub.Principal
-	group string // at whose address it is; "" for none
-	out   sender
+	door *Door
+	id   string         // of HTTP with SSE; "" for others
+	from gateway.Caller // of what belongs to no session: its Principal, its group, and how it is told things
+	out  sender
 
 	ctx    context.Context // ends with the stream
 	cancel context.CancelCauseFunc
@@ -86,11 +86,11 @@ var (
 )
 
 // newStream returns a conversation with a client, for as long as ctx lasts. It
-// ends by end. group is at whose address it is, id its name in URLs, "" for none;
-// out is not used before the first message is taken.
-func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id string, out sender) (*stream, *hub.Error) {
+// ends by end. from is who opens it, id its name in URLs, "" for none; out is not used
+// before the first message is taken.
+func (d *Door) newStream(ctx context.Context, from gateway.Caller, id string, out sender) (*stream, *hub.Error) {
 	s := &stream{
-		door: d, id: id, from: from, group: group, out: out, calls: make(chan struct{}, maxCalls), taken: make(chan struct{}, maxTaken),
+		door: d, id: id, from: from, out: out, calls: make(chan struct{}, maxCalls), taken: make(chan struct{}, maxTaken),
 		running: make(map[string]*task), turns: make(map[string]*task), quiet: make(chan struct{}),
 	}
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
@@ -99,6 +99,13 @@ func (d *Door) newStream(ctx context.Context, from hub.Principal, group, id stri
 		return nil, e
 	}
 	return s, nil
+}
+
+// caller is the caller of what belongs to no session.
+func (s *stream) caller(era protocol.Era) *gateway.Caller {
+	c := s.from
+	c.Era = era
+	return &c
 }
 
 // end ends the stream, its session and what is under way in it. It returns
@@ -140,7 +147,7 @@ func (s *stream) take(ctx context.Context, raw []byte) {
 	}
 	m, err := wire.Scan(raw, s.door.limits)
 	if err != nil {
-		s.refuse(protocol.Legacy, m.ID.Of(raw), scanFault(err))
+		s.refuse(s.caller(protocol.Legacy), &m, scanFault(err))
 		return
 	}
 	switch m.Kind {
@@ -166,7 +173,7 @@ func (s *stream) told(m *wire.Message) {
 func (s *stream) request(ctx context.Context, m *wire.Message) {
 	conv, e := s.conversation(m)
 	if e != nil {
-		s.refuse(conv.era, m.ID.Of(m.Raw), e)
+		s.refuse(cmp.Or(conv.caller, s.caller(conv.era)), m, e)
 		return
 	}
 	t := &task{key: gateway.RequestKey(m.ID.Of(m.Raw)), listen: listens(conv.era, m), call: calls(conv.era, m)}
@@ -178,7 +185,7 @@ func (s *stream) request(ctx context.Context, m *wire.Message) {
 		return
 	}
 	if e := s.begin(t); e != nil {
-		s.refuse(conv.era, m.ID.Of(m.Raw), e)
+		s.refuse(cmp.Or(conv.caller, s.caller(conv.era)), m, e)
 		return
 	}
 	if t.call || t.listen {
@@ -209,7 +216,10 @@ func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
 		if e != nil {
 			return conversation{era: protocol.Modern}, e
 		}
-		caller, e := said.caller(m, version, s.from, s.group)
+		caller, e := said.caller(m, version, s.from.Principal, s.from.Viewer.Group)
+		if caller != nil {
+			caller.Accept, caller.Device = s.from.Accept, s.from.Device
+		}
 		return conversation{era: protocol.Modern, caller: caller}, e
 	}
 	if opens(m) {
@@ -219,7 +229,7 @@ func (s *stream) conversation(m *wire.Message) (conversation, *hub.Error) {
 		return conversation{era: protocol.Legacy, caller: session.Caller()}, nil
 	}
 	if m.MethodName() == protocol.MethodPing { // alone may come before (2025-11-25, "Lifecycle", Initialization)
-		return conversation{era: protocol.Legacy, caller: &gateway.Caller{Principal: s.from, Era: protocol.Legacy}}, nil
+		return conversation{era: protocol.Legacy, caller: s.caller(protocol.Legacy)}, nil
 	}
 	return conversation{era: protocol.Legacy}, hub.E(message.NotInitialized, nil)
 }
@@ -264,7 +274,7 @@ func (s *stream) closing() bool {
 // open opens a legacy session, in the place of the one before: a client that
 // begins anew does not wait any more for what it has asked.
 func (s *stream) open(t *task, m *wire.Message) {
-	session, a := s.door.gateway.Initialize(s.from, s.group, m)
+	session, a := s.door.gateway.Initialize(s.caller(protocol.Legacy), m)
 	s.settle(t)
 	if session == nil {
 		s.send(a)
@@ -308,7 +318,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 	}
 	parts, e := s.door.split(raw, session, none)
 	if e != nil {
-		s.refuse(protocol.Legacy, nil, e)
+		s.refuse(s.caller(protocol.Legacy), nil, e)
 		return
 	}
 	if !s.admits(ctx) {
@@ -316,7 +326,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 	}
 	t := &task{call: true} // its key is no JSON, and so not that of a request
 	if e := s.begin(t); e != nil {
-		s.refuse(protocol.Legacy, nil, e)
+		s.refuse(s.caller(protocol.Legacy), nil, e)
 		return
 	}
 	go func() {
@@ -325,7 +335,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 			return
 		}
 		caller := session.Caller()
-		answers := s.door.together(parts, s.told, func(m *wire.Message) []byte { return s.part(caller, m) })
+		answers := s.door.together(parts, s.door.voice(caller), s.told, func(m *wire.Message) []byte { return s.part(caller, m) })
 		s.settle(t)
 		if answers != nil {
 			s.send(gateway.Answer{Raw: answers})
@@ -338,7 +348,7 @@ func (s *stream) batch(ctx context.Context, raw []byte) {
 func (s *stream) part(caller *gateway.Caller, m *wire.Message) []byte {
 	t := &task{key: gateway.RequestKey(m.ID.Of(m.Raw))}
 	if e := s.begin(t); e != nil {
-		return gateway.Fault(caller.Era, m.ID.Of(m.Raw), e).Raw
+		return s.door.gateway.Fault(caller, m, e).Raw
 	}
 	defer s.finish(t)
 	a := s.door.gateway.Request(t.ctx, caller, m, s)
@@ -423,9 +433,9 @@ func (s *stream) admit(t *task) *hub.Error {
 	case s.leaving:
 		return hub.E(message.ShuttingDown, nil)
 	case s.running[t.key] != nil:
-		return hub.E(message.ParamsInvalid, nil, "detail", "a request with this id is still under way")
+		return invalid("a request with this id is still under way")
 	case t.listen && s.listening == maxListening:
-		return hub.E(message.ParamsInvalid, nil, "detail", strconv.Itoa(maxListening)+" subscriptions are open on this stream")
+		return invalid("%d subscriptions are open on this stream", maxListening)
 	}
 	return nil
 }
@@ -474,9 +484,13 @@ func (s *stream) cancelTask(key string, notice []byte) {
 	}
 }
 
-// refuse answers a message with an error.
-func (s *stream) refuse(era protocol.Era, id []byte, e *hub.Error) {
-	s.send(gateway.Fault(era, id, e))
+// refuse answers a message of the caller with an error; nil stands for one that
+// nothing is known of.
+func (s *stream) refuse(c *gateway.Caller, m *wire.Message, e *hub.Error) {
+	if m == nil {
+		m = new(wire.Message)
+	}
+	s.send(s.door.gateway.Fault(c, m, e))
 }
 
 func (s *stream) send(a gateway.Answer) {

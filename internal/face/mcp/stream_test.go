@@ -245,7 +245,7 @@ func TestBatch(t *testing.T) {
 	s.send(`[`+hold+`,`+ping+`,{"jsonrpc":"2.0"},`+initialized+`]`, `7`, `"p"`)
 	<-h.began
 	s.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
-	if got := s.next(); !strings.HasPrefix(got, `[`+fmt.Sprintf(pong, `"p"`)+`,{"jsonrpc":"2.0","id":null,"error":`) || strings.Contains(got, `7`) {
+	if got := s.next(); !strings.HasPrefix(got, `[`+fmt.Sprintf(pong, `"p"`)+`,{"jsonrpc":"2.0","id":null,"error":`) || strings.Contains(got, `"id":7`) {
 		t.Errorf("the batch is answered with %s", got)
 	}
 	s.send(`[` + initialized + `]`)

@@ -93,7 +93,7 @@ func (d *Door) leave(s *stream) {
 
 // count keeps account of a stream that came or went. mu is held.
 func (l *streams) count(s *stream, n int) {
-	if s.from.Door == hub.DoorStdio {
+	if s.from.Principal.Door == hub.DoorStdio {
 		l.attached += n
 		close(l.changed)
 		l.changed = make(chan struct{})

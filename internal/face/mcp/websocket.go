@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -40,13 +41,13 @@ const (
 func (d *Door) WebSocket() http.Handler { return http.HandlerFunc(d.webSocket) }
 
 func (d *Door) webSocket(w http.ResponseWriter, r *http.Request) {
-	if refuseMethod(w, r, http.MethodGet) {
+	if d.refuseMethod(w, r, http.MethodGet) {
 		return
 	}
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
 		w.Header().Set("Connection", "Upgrade")
-		Refuse(w, http.StatusUpgradeRequired, hub.E(message.UpgradeRequired, nil))
+		d.refuse(w, r, http.StatusUpgradeRequired, hub.E(message.UpgradeRequired, nil))
 		return
 	}
 	door := hub.DoorWebSocket
@@ -55,13 +56,15 @@ func (d *Door) webSocket(w http.ResponseWriter, r *http.Request) {
 	}
 	group := r.URL.Query().Get(groupParam)
 	if e := d.gateway.Known(group); e != nil {
-		Refuse(w, statusOf(e), e)
+		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	k := &socket{}
-	s, e := d.newStream(r.Context(), principal(r, door), group, "", k)
+	s, e := d.newStream(r.Context(), gateway.Caller{
+		Principal: principal(r, door), Viewer: hub.Viewer{Group: group}, Accept: language(r), Device: door == hub.DoorWebSocket,
+	}, "", k)
 	if e != nil {
-		Refuse(w, http.StatusServiceUnavailable, e)
+		d.refuse(w, r, http.StatusServiceUnavailable, e)
 		return
 	}
 	defer s.end()
@@ -114,7 +117,7 @@ func (k *socket) converse(s *stream) {
 	for {
 		raw, err := k.read(s.ctx, s.door.limits.MaxBytes)
 		if _, large := errors.AsType[*transport.TooLargeError](err); large {
-			s.refuse(protocol.Legacy, nil, s.door.tooBig())
+			s.refuse(s.caller(protocol.Legacy), nil, s.door.tooBig())
 			continue
 		}
 		if err != nil {

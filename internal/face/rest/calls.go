@@ -6,12 +6,14 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -67,7 +69,13 @@ func (d *Door) call(ctx context.Context, in *callInput) (*streamOutput, error) {
 	}
 	p := auth.From(ctx)
 	p.Door = hub.DoorREST
-	req := &call.Request{Principal: p, Message: m, Level: in.Body.LogLevel, Exchange: silent{}}
+	req := &call.Request{
+		Principal: p, SessionRef: callstate.Named(p.Subject, in.Body.Session), Message: m, Level: in.Body.LogLevel, Lang: lang(ctx), Exchange: silent{},
+		MaxRetries: in.Body.MaxRetries, UserMessage: in.Body.UserMessage,
+	}
+	if req.Timeout, err = callLimits(&in.Body); err != nil {
+		return nil, failed(err)
+	}
 	if !follow {
 		result, err := d.do(ctx, req)
 		if err != nil {
@@ -76,16 +84,41 @@ func (d *Door) call(ctx context.Context, in *callInput) (*streamOutput, error) {
 		return &streamOutput{func(c huma.Context) { writeJSON(c, result) }}, nil
 	}
 	return &streamOutput{func(c huma.Context) {
-		stream := newEvents(c, d.beat)
+		stream := newStream(c, d.beat)
 		defer stream.close()
-		req.Exchange = &follower{events: stream, level: in.Body.LogLevel}
+		req.Exchange = &follower{stream: stream, level: in.Body.LogLevel}
 		result, err := d.do(ctx, req)
 		if err != nil {
-			stream.send("problem", api.CallEvent{Problem: document(lang(ctx), statusOf(hub.AsError(err)), err)})
+			stream.send("problem", api.CallEvent{Problem: document(voice{lang(ctx), protocol.MethodToolsCall}, Status(hub.AsError(err).Code), err)})
 			return
 		}
 		stream.send("result", api.CallEvent{Result: result})
 	}}, nil
+}
+
+// The longest texts that a caller may give to be shown.
+const (
+	maxSession     = 128
+	maxUserMessage = 500
+)
+
+// callLimits checks what a caller says of a call besides the call itself, and
+// returns its time limit; 0 for none.
+func callLimits(c *api.Call) (timeout time.Duration, err error) {
+	if c.Timeout != "" {
+		if timeout, err = time.ParseDuration(c.Timeout); err != nil || timeout <= 0 {
+			return 0, unfit(message.Say(`body: "timeout" must be a duration such as "30s"`))
+		}
+	}
+	switch {
+	case c.MaxRetries != nil && (*c.MaxRetries < 0 || *c.MaxRetries > 10):
+		return 0, unfit(message.Say(`body: "maxRetries" must be from 0 to 10`))
+	case utf8.RuneCountInString(c.Session) > maxSession:
+		return 0, unfit(message.Say(`body: "session" must have at most %d characters`, maxSession))
+	case utf8.RuneCountInString(c.UserMessage) > maxUserMessage:
+		return 0, unfit(message.Say(`body: "userMessage" must have at most %d characters`, maxUserMessage))
+	}
+	return timeout, nil
 }
 
 // do makes the call and reads the answer.
@@ -118,7 +151,7 @@ func answered(req *call.Request, res *call.Result) (*wire.Message, error) {
 		text, _ := wire.String(answer.Raw, wire.Lookup(answer.Raw, answer.Error, "message"))
 		code := wire.Lookup(answer.Raw, answer.Error, "code").Of(answer.Raw)
 		return nil, hub.E(message.ServerRefused, nil, "method", req.Message.MethodName(),
-			"detail", message.Quote(text)+" ("+message.Quote(string(code))+")")
+			"detail", message.Quote(text)+" ("+message.Quote(string(code))+")", "answer", message.Quote(string(code)))
 	}
 	if len(res.Edits) == 0 {
 		return answer, nil
@@ -144,7 +177,7 @@ const progressToken = "1"
 // has given as JSON stays the bytes that came.
 func callMessage(c *api.Call, follow bool) (*wire.Message, error) {
 	if _, known := protocol.Level(c.LogLevel); !known && c.LogLevel != "" {
-		return nil, hub.E(message.BodyInvalid, nil, "detail", `body: "logLevel" is none of MCP's levels`)
+		return nil, unfit(message.Say(`body: "logLevel" is none of MCP's levels`))
 	}
 	b := []byte(`{"jsonrpc":"2.0","id":1,"method":"` + protocol.MethodToolsCall + `","params":{"name":`)
 	b = wire.AppendString(b, c.Tool)
@@ -179,7 +212,7 @@ func callMessage(c *api.Call, follow bool) (*wire.Message, error) {
 func request(b []byte) (*wire.Message, error) {
 	m, err := wire.Scan(b, wire.Limits{MaxBytes: roomy, UniqueKeys: true})
 	if err != nil {
-		return nil, hub.E(message.ParamsInvalid, err, "detail", err.Error())
+		return nil, hub.E(message.ParamsInvalid, err).With("detail", message.Cause(err))
 	}
 	return &m, nil
 }
@@ -196,7 +229,7 @@ func (silent) Ask(_ context.Context, q hub.Question) {
 // follower is the exchange with a caller who follows the call.
 type follower struct {
 	silent
-	events *events
+	stream *stream
 	level  string // of log lines that are wanted; "" for all that come
 }
 
@@ -208,12 +241,12 @@ func (f *follower) Notify(raw []byte) {
 	params := json.RawMessage(m.Params.Of(m.Raw))
 	switch m.MethodName() {
 	case protocol.NotificationProgress:
-		f.events.send("progress", api.CallEvent{Progress: params})
+		f.stream.send("progress", api.CallEvent{Progress: params})
 	case protocol.NotificationMessage:
 		least, wanted := protocol.Level(f.level)
 		level, _ := wire.String(m.Raw, m.Member("level"))
 		if rank, known := protocol.Level(level); !wanted || known && rank >= least {
-			f.events.send("log", api.CallEvent{Log: params})
+			f.stream.send("log", api.CallEvent{Log: params})
 		}
 	}
 }

@@ -116,16 +116,16 @@ func check(ctx context.Context, look func() (control.Check, error)) (*checkOutpu
 
 func checkView(ctx context.Context, c control.Check, err error) api.ConfigCheck {
 	return api.ConfigCheck{
-		Valid: err == nil, Problems: faultProblems(lang(ctx), err), Warnings: warnings(c.Warnings),
+		Valid: err == nil, Problems: faultProblems(lang(ctx), err), Warnings: warnings(lang(ctx), c.Warnings),
 		Diff: api.ConfigDiff{
 			Added: some(c.Diff.Added), Changed: some(c.Diff.Changed), Restarted: some(c.Diff.Restarted),
 			Removed: some(c.Diff.Removed), Unchanged: some(c.Diff.Unchanged),
-			Views: c.Diff.Views,
+			Views: c.Diff.Views, Settings: c.Diff.Settings, NextStart: some(c.Diff.NextStart),
 		},
 	}
 }
 
-func (d *Door) take(_ context.Context, in *importInput) (*importOutput, error) {
+func (d *Door) take(ctx context.Context, in *importInput) (*importOutput, error) {
 	b := in.Body
 	done, err := d.opt.Control.Import([]byte(b.Text), control.ImportOptions{
 		Name: b.Name, Keys: b.Keys, Replace: b.Replace, Disabled: b.Disabled, DryRun: in.DryRun,
@@ -135,7 +135,7 @@ func (d *Door) take(_ context.Context, in *importInput) (*importOutput, error) {
 	}
 	return &importOutput{api.ImportResult{
 		Form: done.Form, New: some(done.New), Same: some(done.Same), Clashing: some(done.Clashing),
-		Written: some(done.Written), Warnings: warnings(done.Warnings),
+		Written: some(done.Written), Warnings: warnings(lang(ctx), done.Warnings),
 	}}, nil
 }
 

@@ -119,7 +119,7 @@ func (d *Door) ask(ctx context.Context, b []byte) (*answerOutput, error) {
 	}
 	p := auth.From(ctx)
 	p.Door = hub.DoorREST
-	req := &call.Request{Principal: p, Message: m, Exchange: silent{}}
+	req := &call.Request{Principal: p, Message: m, Lang: lang(ctx), Exchange: silent{}}
 	res, err := d.opt.Call.Do(ctx, req)
 	if err != nil {
 		return nil, failed(err)

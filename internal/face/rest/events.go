@@ -1,83 +1,117 @@
 package rest
 
 import (
-	"bytes"
+	"context"
 	"net/http"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/auth"
+	"github.com/toolcrib/toolcrib/internal/callstate"
+	"github.com/toolcrib/toolcrib/internal/events"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
-// writeLimit is how long a client may take to read what was sent to it.
-const writeLimit = 10 * time.Second
-
-// events is an event stream to a client (HTML standard, "Server-sent events").
-// Events go out in the order of the calls; a comment shows from time to time
-// that the stream is alive. A client that does not read is given up after the
-// write limit; then, and after close, nothing is written any more. Safe for
-// concurrent use.
-type events struct {
-	ctl *http.ResponseController
-
-	mu   sync.Mutex
-	w    http.ResponseWriter
-	over bool
-	beat *time.Timer
+type eventsInput struct {
+	LastID  string   `header:"Last-Event-ID" pattern:"^[0-9]{1,18}$" doc:"Go on after the event with this id. An EventSource sends it by itself when it connects again"`
+	After   string   `query:"after" pattern:"^[0-9]{1,18}$" doc:"The same, for whoever cannot send the header, which goes before it"`
+	Kinds   []string `query:"kinds" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state" doc:"Only events of these kinds, separated by commas; gaps always come"`
+	Server  string   `query:"server" doc:"Only events about this server"`
+	Session string   `query:"session" doc:"Only events about this session, by its name in the state, or by the name that the caller has given it"`
 }
 
-// newEvents begins the answer. close has to be called before the handler
-// returns.
-func newEvents(c huma.Context, beat time.Duration) *events {
-	_, w := humago.Unwrap(c)
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies are to pass on what comes
-	w.WriteHeader(http.StatusOK)
-	e := &events{w: w, ctl: http.NewResponseController(w)}
-	e.mu.Lock() // the timer's function reads it
-	defer e.mu.Unlock()
-	e.beat = time.AfterFunc(beat, func() {
-		if e.write([]byte(": alive\n\n")) {
-			e.beat.Reset(beat)
+// reconnect is how long a client is asked to wait before it connects again.
+const reconnect = 2 * time.Second
+
+// events registers the stream of events.
+func (d *Door) events() {
+	add(d, operation{
+		id: "followEvents", method: http.MethodGet, path: "/events", group: aboutHub, summary: "What happens, as it happens",
+		about: "An event stream (`text/event-stream`). The name of each event is its kind, its data are an Event on one line, and its id is " +
+			"greater than that of every event before. Without an id it begins with what happens now. With one it goes on after that event, " +
+			"also over restarts of the hub, for as long as events are kept: 24 hours or 64 MiB. Where events are missing, a `gap` tells so. " +
+			"A comment comes every 15 seconds if nothing else does.\n\n" +
+			"An administrator sees everything. Others see servers and lists, and of calls and states those of their own.",
+		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+	}, d.followEvents)
+	for _, response := range d.api.OpenAPI().Paths["/events"].Get.Responses {
+		if response.Ref == "" {
+			response.Description = "The events"
+			response.Content = map[string]*huma.MediaType{"text/event-stream": {Schema: schemaOf[api.Event](d)}}
 		}
-	})
-	e.over = e.ctl.Flush() != nil
-	return e
+	}
 }
 
-// send sends an event, and reports whether the client still reads.
-func (e *events) send(name string, data any) bool {
-	var b bytes.Buffer
-	b.WriteString("event: " + name + "\ndata: ")
-	if err := encode(&b, data); err != nil {
-		panic(err) // shapes of ours, with JSON that was checked; one line
+func (d *Door) followEvents(ctx context.Context, in *eventsInput) (*streamOutput, error) {
+	p := auth.From(ctx)
+	filter := events.Filter{Kinds: in.Kinds, Server: in.Server}
+	if p.Role < hub.RoleAdmin {
+		filter.Subject = p.Subject
 	}
-	b.WriteByte('\n')
-	return e.write(b.Bytes())
+	if in.Session != "" {
+		filter.Sessions = []string{in.Session, callstate.Named(p.Subject, in.Session)}
+	}
+	after := events.Now
+	for _, given := range [...]string{in.LastID, in.After} {
+		if given != "" {
+			after, _ = strconv.ParseInt(given, 10, 64) // the pattern holds
+			break
+		}
+	}
+	reader := d.opt.Events.Read(after, filter)
+	first, more, err := reader.Next(ctx, nil) // while it can be refused
+	if err != nil {
+		reader.Close()
+		return nil, failed(err)
+	}
+	return &streamOutput{func(c huma.Context) {
+		defer reader.Close()
+		d.tell(c, reader, first, more)
+	}}, nil
 }
 
-func (e *events) write(text []byte) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.over {
-		return false
+// tell streams events until the client is gone or the hub stops. As many as
+// there are go out at once.
+func (d *Door) tell(c huma.Context, reader *events.Reader, next []events.Event, more <-chan struct{}) {
+	s := newStream(c, d.beat)
+	defer s.close()
+	text := append(strconv.AppendInt([]byte("retry: "), reconnect.Milliseconds(), 10), "\n\n"...)
+	for {
+		for i := range next {
+			text = appendFrame(text, &next[i])
+		}
+		if len(text) > 0 && !s.write(text) {
+			return
+		}
+		const usual = 32 << 10 // of many listeners each holds as much
+		if text = text[:0]; cap(text) > usual {
+			text = nil
+		}
+		clear(next)
+		if more != nil {
+			select {
+			case <-c.Context().Done():
+				return
+			case <-d.closed:
+				return
+			case <-more:
+			}
+		}
+		var err error
+		if next, more, err = reader.Next(c.Context(), next[:0]); err != nil {
+			return // the client goes on from here when it can be read again
+		}
 	}
-	_ = e.ctl.SetWriteDeadline(time.Now().Add(writeLimit)) // not every writer can
-	_, err := e.w.Write(text)
-	if err == nil {
-		err = e.ctl.Flush()
-	}
-	e.over = err != nil
-	return !e.over
 }
 
-// close ends the stream.
-func (e *events) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.over = true
-	e.beat.Stop()
+// appendFrame appends an event as the stream has it.
+func appendFrame(b []byte, e *events.Event) []byte {
+	b = strconv.AppendInt(append(b, "id: "...), e.ID, 10)
+	b = append(b, "\nevent: "...)
+	b = append(b, e.Kind...)
+	b = append(b, "\ndata: "...)
+	return append(e.AppendData(b), "\n\n"...)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/toolindex"
 )
@@ -89,7 +88,7 @@ func (d *Door) accept(_ context.Context, in *acceptInput) (*driftOutput, error) 
 	case in.Body.Digests == nil:
 		err = c.Accept(in.Key, in.Body.Tools)
 	case in.Body.Tools != nil:
-		err = hub.E(message.BodyInvalid, nil, "detail", "tools, digests: only one of them can be given")
+		err = unfit(message.Say("tools, digests: only one of them can be given"))
 	default:
 		err = c.AcceptSeen(in.Key, in.Body.Digests)
 	}

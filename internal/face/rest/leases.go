@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -56,7 +55,7 @@ func (d *Door) holdLease(_ context.Context, in *leaseInput) (*leaseOutput, error
 	if in.Body.TTL != "" {
 		var err error
 		if ttl, err = time.ParseDuration(in.Body.TTL); err != nil || ttl <= 0 {
-			return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `ttl: it must be a duration such as "5m"`))
+			return nil, failed(unfit(message.Say(`ttl: it must be a duration such as "5m"`)))
 		}
 	}
 	g, err := d.opt.Control.Lease(in.Holder, in.Body.Tools, ttl)

@@ -43,7 +43,7 @@ func (d *Door) log() {
 
 // follow streams a server's log until the client or the server is gone.
 func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-chan struct{}) {
-	stream := newEvents(c, d.beat)
+	stream := newStream(c, d.beat)
 	defer stream.close()
 	for last := in.After; ; {
 		for _, l := range lines {

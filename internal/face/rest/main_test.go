@@ -26,9 +26,11 @@ import (
 	"github.com/toolcrib/toolcrib/internal/builtin"
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -85,7 +87,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	if text != "" {
 		h.write(text)
 	}
-	log, events := slog.New(slog.DiscardHandler), &bus.Bus{}
+	log, news := slog.New(slog.DiscardHandler), &bus.Bus{}
 	keys := append(builtin.Keys(), labKey)
 	src, err := control.Load(h.path, false, keys)
 	must(t, err)
@@ -93,7 +95,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	must(t, err)
 	j, err := journal.Open(filepath.Join(dir, "calls"), log)
 	must(t, err)
-	h.catalog, err = catalog.Open(catalog.Options{Bus: events, Log: log})
+	h.catalog, err = catalog.Open(catalog.Options{Bus: news, Log: log})
 	must(t, err)
 	builtins := builtin.New(builtin.Options{})
 	serve := func(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
@@ -106,11 +108,11 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	resolve := func(s hub.Server) (hub.Server, []string, *hub.Error) { return config.Resolve(s, resolver) }
 	info := []byte(`{"name":"test","version":"1"}`)
 	f := fleet.New(fleet.Options{
-		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: serve, ClientInfo: info, Bus: events, Log: log, Resolve: resolve,
+		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: serve, ClientInfo: info, Bus: news, Log: log, Resolve: resolve,
 		Listed: h.catalog.Listed, Withhold: h.catalog.Withhold, OnDemand: true,
 	})
 	figures := stats.New(stats.Options{
-		Bus: events, Started: time.Now(), Servers: f.Status,
+		Bus: news, Started: time.Now(), Servers: f.Status,
 		Tools:   func() (known, embedded int) { return len(h.catalog.Snapshot().Entries()), 0 },
 		Measure: func(map[string][]int) map[string]stats.Usage { return nil },
 	})
@@ -120,10 +122,13 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: serve, Log: log, Resolve: resolve})
 		},
 	})
-	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: events, Log: log})
+	states := callstate.New(callstate.Options{Bus: news})
+	happened, err := events.Open(context.Background(), events.Options{Buses: []*bus.Bus{news}, Log: log})
+	must(t, err)
+	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states})
 	h.calls = pipeline.Calls()
 	h.door = New(Options{
-		Control: c, Call: pipeline, Catalog: h.catalog, Journal: j, Stats: figures, Version: "test", Started: time.Now(),
+		Control: c, Call: pipeline, Catalog: h.catalog, Journal: j, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
 		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
@@ -134,8 +139,10 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
-	all.Go(func() { _ = j.Run(ctx, events) })
+	all.Go(func() { _ = j.Run(ctx, news) })
 	all.Go(func() { _ = figures.Run(ctx) })
+	all.Go(func() { _ = states.Run(ctx) })
+	all.Go(func() { _ = happened.Run(ctx) })
 	stop := h.serve(dir)
 	t.Cleanup(func() {
 		h.client.CloseIdleConnections()
@@ -163,7 +170,10 @@ func (h *house) serve(dir string) (stop func()) {
 	mux := http.NewServeMux()
 	mux.Handle(api.Base+"/", h.door)
 	s, err := httpd.New(httpd.Options{
-		Listeners: []net.Listener{ln}, Doors: mux, Refuse: Refuse, Log: slog.New(slog.DiscardHandler), Tokens: tokens,
+		Listeners: []net.Listener{ln}, Doors: mux, Log: slog.New(slog.DiscardHandler), Tokens: tokens,
+		Refuse: func(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+			Refuse(w, message.FromHeader(r.Header.Get("Accept-Language")), status, e)
+		},
 	})
 	must(t, err)
 	h.url = s.URL()
@@ -358,7 +368,7 @@ func quote(s string) string {
 }
 
 // event is one event of a stream; its name is "" if it is a comment.
-type event struct{ name, data string }
+type event struct{ id, name, data string }
 
 // reader reads the events of a stream.
 type reader struct {
@@ -405,6 +415,8 @@ func (r *reader) next() (event, bool) {
 func parseEvent(text string) (e event) {
 	for line := range strings.SplitSeq(text, "\n") {
 		switch name, value, _ := strings.Cut(line, ": "); name {
+		case "id":
+			e.id = value
 		case "event":
 			e.name = value
 		case "data":

@@ -78,12 +78,13 @@ func description() *huma.OpenAPI {
 // refusals says what the statuses of errors mean, with the codes.
 func refusals() map[int]string {
 	return map[int]string{
-		http.StatusBadRequest:            "`body_invalid`: the body is missing, or ends too early",
-		http.StatusUnauthorized:          "`admin_required`: no token was shown, and an administrator's is needed",
-		http.StatusForbidden:             "`admin_required`: the token is not an administrator's",
-		http.StatusNotFound:              "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown` or `lease_unknown`",
-		http.StatusRequestTimeout:        "`body_late`: the body did not arrive in time",
-		http.StatusConflict:              "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken` or `config_missing`",
+		http.StatusBadRequest:     "`body_invalid`: the body is missing, or ends too early",
+		http.StatusUnauthorized:   "`admin_required`: no token was shown, and an administrator's is needed",
+		http.StatusForbidden:      "`admin_required`: the token is not an administrator's",
+		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown` or `lease_unknown`",
+		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
+		http.StatusConflict: "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
+			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept` or `state_under_way`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",
 		http.StatusRequestEntityTooLarge: "`body_too_big`",
 		http.StatusUnsupportedMediaType:  "`content_type_refused`: only application/json is taken",

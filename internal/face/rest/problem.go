@@ -12,6 +12,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
 // problemType is the media type of errors (RFC 9457).
@@ -23,7 +24,16 @@ type fault struct{ err error }
 func (f *fault) Error() string { return f.err.Error() }
 
 // GetStatus implements [huma.StatusError].
-func (f *fault) GetStatus() int { return statusOf(hub.AsError(f.err)) }
+func (f *fault) GetStatus() int { return Status(hub.AsError(f.err).Code) }
+
+// GetHeaders implements [huma.HeadersError]: whoever is to come again later is
+// told when.
+func (f *fault) GetHeaders() http.Header {
+	if seconds := hub.AsError(f.err).Args["retry_after"]; seconds != "" {
+		return http.Header{"Retry-After": {seconds}}
+	}
+	return nil
+}
 
 // ContentType implements [huma.ContentTypeFilter].
 func (f *fault) ContentType(string) string { return problemType }
@@ -38,12 +48,12 @@ func failed(err error) error {
 
 // problems turns errors, ours and those of the framework, into documents.
 func problems(ctx huma.Context, _ string, v any) (any, error) {
-	l := lang(ctx.Context())
+	as := voiceOf(ctx)
 	switch e := v.(type) {
 	case *fault:
-		return document(l, e.GetStatus(), e.err), nil
+		return document(as, e.GetStatus(), e.err), nil
 	case *huma.ErrorModel:
-		return document(l, e.Status, invalid(e)), nil
+		return document(as, e.Status, invalid(e)), nil
 	}
 	return v, nil
 }
@@ -52,26 +62,71 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 // Values are left out: they may be secrets.
 func invalid(e *huma.ErrorModel) *hub.Error {
 	const most = 5 // that are told
-	var parts []string
-	for _, one := range e.Errors[:min(len(e.Errors), most)] {
-		parts = append(parts, message.Quote(one.Location)+": "+one.Message)
+	var all message.Phrase
+	for i, one := range e.Errors[:min(len(e.Errors), most)] {
+		part := message.Say("%s: %s", message.Quote(one.Location), unmet(one.Message))
+		if i == 0 {
+			all = part
+			continue
+		}
+		all = message.Say("%s; %s", all, part)
 	}
-	if len(parts) == 0 {
-		parts = append(parts, e.Detail)
+	if all.Empty() {
+		all = message.Term(e.Detail)
 	}
-	return hub.E(message.BodyInvalid, nil, "detail", strings.Join(parts, "; "))
+	return unfit(all)
+}
+
+// unmet is what the framework says of one member.
+func unmet(text string) message.Phrase {
+	for _, form := range [...]string{
+		"expected required property %s to be present", "expected value to be one of %s", "expected number >= %s", "expected number <= %s",
+		"expected length >= %s", "expected length <= %s", "expected array length >= %s", "expected array length <= %s",
+		"expected string to match pattern %s",
+	} {
+		before, after, _ := strings.Cut(form, "%s")
+		if value, ok := strings.CutPrefix(text, before); ok && strings.HasSuffix(value, after) {
+			return message.Say(form, strings.TrimSuffix(value, after))
+		}
+	}
+	return message.Term(text)
+}
+
+// unfit is the error of a request that is not as it should be.
+func unfit(detail message.Phrase) *hub.Error {
+	return hub.E(message.BodyInvalid, nil).With("detail", detail)
+}
+
+// voice is how a caller is told of an error.
+type voice struct {
+	lang   message.Lang
+	method string // of MCP, which the operation stands for; "" for none
+}
+
+func voiceOf(ctx huma.Context) voice {
+	v := voice{lang: lang(ctx.Context())}
+	if op := ctx.Operation(); op != nil {
+		switch op.OperationID {
+		case "call", "retryState":
+			v.method = protocol.MethodToolsCall
+		case "listTools":
+			v.method = protocol.MethodToolsList
+		}
+	}
+	return v
 }
 
 // document is an error as a problem document.
-func document(l message.Lang, status int, err error) *api.Problem {
+func document(as voice, status int, err error) *api.Problem {
 	e := hub.AsError(err)
-	text := e.Text(l)
+	text, class := e.Text(as.lang), e.Class()
 	p := &api.Problem{
 		Type: "urn:toolcrib:" + string(e.Code), Title: text.What, Status: status,
 		Code: string(e.Code), Detail: text.String(), Remedy: text.Remedy,
+		Class: string(class), UserMessage: class.Sentence(as.lang, as.method),
 	}
 	if all, ok := errors.AsType[config.Problems](err); ok {
-		p.Problems = configProblems(l, all)
+		p.Problems = configProblems(as.lang, all)
 	}
 	return p
 }
@@ -79,9 +134,9 @@ func document(l message.Lang, status int, err error) *api.Problem {
 func configProblems(l message.Lang, all config.Problems) []api.ConfigProblem {
 	list := make([]api.ConfigProblem, 0, len(all))
 	for _, e := range all {
-		p := api.ConfigProblem{Detail: e.Args["detail"]}
+		p := api.ConfigProblem{Detail: e.Values(l)["detail"]}
 		if p.Detail == "" {
-			p.Detail = e.Text(l).String()
+			p.Detail = e.In(l)
 		}
 		p.Line, _ = strconv.Atoi(e.Args["line"]) // 0 for what has no place
 		p.Column, _ = strconv.Atoi(e.Args["column"])
@@ -98,38 +153,52 @@ func faultProblems(l message.Lang, err error) []api.ConfigProblem {
 	if all, ok := errors.AsType[config.Problems](err); ok {
 		return configProblems(l, all)
 	}
-	return []api.ConfigProblem{{Detail: hub.AsError(err).Text(l).String()}}
+	return []api.ConfigProblem{{Detail: hub.AsError(err).In(l)}}
 }
 
-func warnings(all []config.Warning) []api.ConfigProblem {
+func warnings(l message.Lang, all []config.Warning) []api.ConfigProblem {
 	list := make([]api.ConfigProblem, 0, len(all))
 	for _, w := range all {
-		list = append(list, api.ConfigProblem{Line: w.Line, Column: w.Column, Detail: w.Detail})
+		list = append(list, api.ConfigProblem{Line: w.Line, Column: w.Column, Detail: w.In(l)})
 	}
 	return list
 }
 
-// statusOf is the HTTP status that goes with a code.
-func statusOf(e *hub.Error) int {
-	switch e.Code {
-	case message.ServerUnknown, message.ToolUnknown, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
+// Status is the HTTP status that goes with a code.
+func Status(code message.Code) int {
+	switch code {
+	case message.AdminRequired, message.TokenRequired, message.TokenRefused:
+		return http.StatusUnauthorized
+	case message.HostRefused, message.OriginRefused:
+		return http.StatusForbidden
+	case message.HTTPMethodRefused:
+		return http.StatusMethodNotAllowed
+	case message.BodyLate:
+		return http.StatusRequestTimeout
+	case message.BodyTooBig:
+		return http.StatusRequestEntityTooLarge
+	case message.TypeRefused:
+		return http.StatusUnsupportedMediaType
+	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
 		message.ResultGone, message.SecretUnknown, message.LeaseUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
-		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale:
+		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
+		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
 	case message.ETagMissing:
 		return http.StatusPreconditionRequired
-	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid,
+	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid, message.ArgumentsInvalid, message.CursorUnknown,
 		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid:
 		return http.StatusUnprocessableEntity
-	case message.TestsBusy:
+	case message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
-	case message.ServerDown, message.ServerBroken, message.ShuttingDown:
+	case message.ServerDown, message.ServerBroken, message.ShuttingDown,
+		message.StoreFull, message.StoreBusy, message.StoreUnavailable, message.AuditUnwritable, message.AuditUnreadable:
 		return http.StatusServiceUnavailable
 	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable, message.FileUnwritable:
 		return http.StatusInternalServerError
@@ -141,15 +210,15 @@ func statusOf(e *hub.Error) int {
 func refuse(ctx huma.Context, status int, err error) {
 	ctx.SetHeader("Content-Type", problemType)
 	ctx.SetStatus(status)
-	_ = encode(ctx.BodyWriter(), document(lang(ctx.Context()), status, err)) // the client may be gone
+	_ = encode(ctx.BodyWriter(), document(voiceOf(ctx), status, err)) // the client may be gone
 }
 
-// Refuse answers a request with a problem document, outside of any operation.
-func Refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
-	l := message.FromHeader(r.Header.Get("Accept-Language"))
+// Refuse answers a request with a problem document in the language, outside of
+// any operation.
+func Refuse(w http.ResponseWriter, l message.Lang, status int, e *hub.Error) {
 	h := w.Header()
 	h.Set("Content-Type", problemType)
 	h.Set("Content-Language", string(l))
 	w.WriteHeader(status)
-	_ = encode(w, document(l, status, e)) // the client may be gone
+	_ = encode(w, document(voice{lang: l}, status, e)) // the client may be gone
 }

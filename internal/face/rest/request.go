@@ -33,7 +33,7 @@ func lang(ctx context.Context) message.Lang {
 }
 
 func (d *Door) language(ctx huma.Context, next func(huma.Context)) {
-	l := message.FromHeader(ctx.Header("Accept-Language"))
+	l := message.Prefer(ctx.Header("Accept-Language"), d.opt.Language())
 	ctx.SetHeader("Content-Language", string(l))
 	next(huma.WithValue(ctx, langKey{}, l))
 }
@@ -59,20 +59,20 @@ func (d *Door) authorise(ctx huma.Context, next func(huma.Context)) {
 func (d *Door) query(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
 	given, err := url.ParseQuery(u.RawQuery)
-	detail := ""
+	var detail message.Phrase
 	if err != nil {
-		detail = "the query of the URL cannot be read"
+		detail = message.Say("the query of the URL cannot be read")
 	}
 	for name, values := range given {
 		switch {
 		case len(values) > 1:
-			detail = "query." + message.Quote(name) + ": it is there more than once"
+			detail = message.Say("query.%s: it is there more than once", message.Quote(name))
 		case values[0] == "":
-			detail = "query." + message.Quote(name) + ": it has no value"
+			detail = message.Say("query.%s: it has no value", message.Quote(name))
 		}
 	}
-	if detail != "" {
-		refuse(ctx, http.StatusUnprocessableEntity, hub.E(message.BodyInvalid, nil, "detail", detail))
+	if !detail.Empty() {
+		refuse(ctx, http.StatusUnprocessableEntity, unfit(detail))
 		return
 	}
 	next(ctx)
@@ -114,7 +114,7 @@ func unread(err error, limit time.Duration) (int, *hub.Error) {
 	if slow, ok := errors.AsType[net.Error](err); ok && slow.Timeout() {
 		return http.StatusRequestTimeout, hub.E(message.BodyLate, nil, "limit", limit.String())
 	}
-	return http.StatusBadRequest, hub.E(message.BodyInvalid, err, "detail", "it ends too early")
+	return http.StatusBadRequest, hub.E(message.BodyInvalid, err).With("detail", message.Say("it ends too early"))
 }
 
 type humaContext = huma.Context // which has a method of that name

@@ -230,6 +230,8 @@ func TestLanguages(t *testing.T) {
 	for _, test := range []struct{ accept, want, text string }{
 		{"zh-CN,en;q=0.5", "zh", "没有名为"},
 		{"zh", "zh", "没有名为"},
+		{"en;q=0.5, zh;q=0.9", "zh", "没有名为"},
+		{"zh;q=0.5, en;q=0.9", "en", "There is no"},
 		{"en-GB", "en", "There is no"},
 		{"fr", "en", "There is no"},
 		{"", "en", "There is no"},
@@ -238,6 +240,10 @@ func TestLanguages(t *testing.T) {
 			a := h.do(ask{method: http.MethodGet, path: path, header: map[string]string{"Accept-Language": test.accept}})
 			if got := a.header.Get("Content-Language"); got != test.want {
 				t.Errorf("%q: %s is in %q", test.accept, path, got)
+			}
+			friendly := message.Friendly(message.Lang(test.want), message.ServerUnknown, "")
+			if !strings.Contains(string(a.body), `"class":"unavailable"`) || !strings.Contains(string(a.body), friendly) {
+				t.Errorf("%q: %s has no class, or not the sentence %q", test.accept, a.body, friendly)
 			}
 			if path != "/nothing" && !strings.Contains(string(a.body), test.text) {
 				t.Errorf("%q: %s", test.accept, a.body)
@@ -250,9 +256,11 @@ func TestLanguages(t *testing.T) {
 		h.do(ask{method: http.MethodPost, path: "/calls", body: "{", header: zh}),
 		h.do(ask{method: http.MethodGet, path: "/calls?limit=0", header: zh}),
 		h.do(ask{method: http.MethodPut, path: "/status", header: zh}),
+		h.do(ask{method: http.MethodGet, path: "/calls?limit=1&limit=2", header: zh}),
+		h.do(ask{method: http.MethodPost, path: "/config/check", body: `{"text": 7, "nothing": 1}`, header: zh}),
 		h.do(ask{method: http.MethodGet, path: "/status", header: map[string]string{"Accept-Language": "zh", "Host": "evil.example"}}),
 	} {
-		if !strings.Contains(string(a.body), "。") || a.header.Get("Content-Language") != "zh" {
+		if !strings.Contains(string(a.body), "。") || strings.Contains(string(a.body), " must ") || a.header.Get("Content-Language") != "zh" {
 			t.Errorf("%s: %s", a.asked, a.body)
 		}
 	}

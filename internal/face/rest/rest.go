@@ -18,8 +18,10 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -34,6 +36,8 @@ type Options struct {
 	Catalog *catalog.Catalog
 	Journal *journal.Journal
 	Stats   *stats.Stats
+	States  *callstate.Tracker // of the calls of Call; nil for none
+	Events  *events.Log
 
 	Version  string
 	Started  time.Time
@@ -42,6 +46,10 @@ type Options struct {
 	Sessions func() int         // open MCP sessions
 	Shutdown func()             // has the hub stop, soon
 	Phases   func() []api.Phase // of the start so far
+
+	// Language is that of answers to callers that do not say which they want; nil
+	// for English. It is asked each time.
+	Language func() message.Lang
 }
 
 // Times of a request.
@@ -65,6 +73,9 @@ type Door struct {
 // New returns the door. Who asks is what the context of a request says; see
 // [auth.From].
 func New(opt Options) *Door {
+	if opt.Language == nil {
+		opt.Language = func() message.Lang { return message.English }
+	}
 	d := &Door{opt: opt, mux: http.NewServeMux(), bodyLimit: bodyLimit, beat: beatEvery, closed: make(chan struct{})}
 	json := huma.Format{Marshal: encode, Unmarshal: decode}
 	d.api = humago.NewWithPrefix(d.mux, api.Base, huma.Config{
@@ -86,17 +97,20 @@ func New(opt Options) *Door {
 	d.index()
 	d.leases()
 	d.calls()
+	d.callStates()
+	d.events()
 	d.stats(opt.Stats)
 	d.config()
 	d.secrets()
 	d.describe()
 	d.mux.HandleFunc(elsewhere, func(w http.ResponseWriter, r *http.Request) {
+		l := message.Prefer(r.Header.Get("Accept-Language"), opt.Language())
 		if methods := d.methods(r); len(methods) > 0 {
 			w.Header().Set("Allow", strings.Join(methods, ", "))
-			Refuse(w, r, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+			Refuse(w, l, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
 			return
 		}
-		Refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
+		Refuse(w, l, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 	})
 	return d
 }

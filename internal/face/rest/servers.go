@@ -6,7 +6,6 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/control"
-	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -162,7 +161,7 @@ func (d *Door) test(ctx context.Context, in *testInput) (*testOutput, error) {
 		entry = nil
 	}
 	if entry == nil && key == "" {
-		return nil, failed(hub.E(message.BodyInvalid, nil, "detail", `body: "key" or "entry" is needed`))
+		return nil, failed(unfit(message.Say(`body: "key" or "entry" is needed`)))
 	}
 	probe, err := d.opt.Control.Test(ctx, key, entry)
 	if err != nil {

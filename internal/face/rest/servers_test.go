@@ -64,6 +64,15 @@ func TestServer(t *testing.T) {
 	for _, action := range []string{"start", "restart", "stop", "refresh", "enable", "disable"} {
 		h.change(http.MethodPost, "/servers/nobody/"+action, "").refused(http.StatusNotFound, message.ServerUnknown)
 	}
+	if v.Retries != 2 || !v.Validate || v.CallLimits != nil || v.ToolCache != "" || v.Pool != "" {
+		t.Errorf("what holds for its calls is %+v", v)
+	}
+	h.change(http.MethodPut, "/servers/faults", `{"entry":{"command":"x","retries":1,"validate":false,"pool":"p","toolCache":"1m",`+
+		`"callLimits":{"concurrency":3,"queue":1,"rate":"10/s","burst":4}}}`).into(http.StatusOK, &v)
+	if v.Retries != 1 || v.Validate || v.ToolCache != "1m0s" || v.Pool != "p" || v.CallLimits == nil ||
+		*v.CallLimits != (api.CallLimits{Concurrency: 3, Queue: 1, Rate: 10, Burst: 4}) {
+		t.Errorf("what holds for its calls is %+v, %+v", v, v.CallLimits)
+	}
 	h.change(http.MethodDelete, "/servers/faults", "").into(http.StatusNoContent, nil)
 	h.change(http.MethodDelete, "/servers/faults", "").refused(http.StatusNotFound, message.ServerUnknown)
 	h.change(http.MethodDelete, "/servers/calculator", "").refused(http.StatusConflict, message.ServerBuiltin)

@@ -32,7 +32,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 		Listen: d.opt.Listen(), DataDir: d.opt.DataDir, Sessions: d.opt.Sessions(), Phases: d.opt.Phases(),
 		Config: api.ConfigStatus{
 			Path: src.Path, Exists: src.Exists, ETag: d.opt.Control.ETag(), Writable: src.Path != "" && src.Fault == nil,
-			Problems: faultProblems(lang(ctx), src.Fault), Warnings: warnings(src.Warnings),
+			Problems: faultProblems(lang(ctx), src.Fault), Warnings: warnings(lang(ctx), src.Warnings),
 		},
 	}
 	for _, server := range d.opt.Control.Servers() {

@@ -26,7 +26,13 @@ func serverView(l message.Lang, s control.Server) api.Server {
 		Enabled: def.Enabled, AutoStart: def.AutoStart, Preload: def.Preload, Pinned: def.Pinned, Priority: def.Priority, Timeout: def.Timeout.String(),
 		Command: shownCommand(def.Command), Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
 		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
-		Defined: s.Defined,
+		Defined: s.Defined, Retries: def.Retry.Max, Validate: !def.NoValidate, Pool: def.Pool,
+	}
+	if g := def.Gate; g != (hub.Gate{}) {
+		v.CallLimits = &api.CallLimits{Concurrency: g.Concurrency, Queue: g.Queue, Rate: g.Rate, Burst: g.Burst}
+	}
+	if def.ToolCache > 0 {
+		v.ToolCache = def.ToolCache.String()
 	}
 	if def.Kind != hub.KindBuiltin {
 		v.Connection = string(cmp.Or(def.Connection, hub.ConnectionAuto))

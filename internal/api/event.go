@@ -1,0 +1,89 @@
+package api
+
+import "time"
+
+// The kinds of events.
+const (
+	KindGap              = "gap"               // events are missing here
+	KindServerChanged    = "server.changed"    // a server came into another state
+	KindToolsChanged     = "tools.changed"     // the list of tools is another one
+	KindResourcesChanged = "resources.changed" // the resources or their templates are other ones
+	KindPromptsChanged   = "prompts.changed"   // the prompts are other ones
+	KindToolsDrifted     = "tools.drifted"     // a pinned server has tools to be accepted, or none any more
+	KindCallEnded        = "call.ended"        // a call ended, well or badly
+	KindCallState        = "call.state"        // what a session shows of its calls changed
+)
+
+// Event is one thing that happened in the hub. Some kinds have more to tell, in
+// the member that is named after what they are about.
+type Event struct {
+	ID     int64        `json:"id" doc:"Greater than that of every event before; one that is followed from goes in Last-Event-ID"`
+	Time   time.Time    `json:"time" doc:"When the hub took note of it"`
+	Kind   string       `json:"kind" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state"`
+	Gap    *EventGap    `json:"gap,omitempty" doc:"Of gap"`
+	Server *EventServer `json:"server,omitempty" doc:"Of server.changed"`
+	Drift  *EventDrift  `json:"drift,omitempty" doc:"Of tools.drifted"`
+	Call   *EventCall   `json:"call,omitempty" doc:"Of call.ended"`
+	State  *CallState   `json:"state,omitempty" doc:"Of call.state. The result is there only as long as the event is kept in memory"`
+}
+
+// EventGap says that events are missing between the one before and the one
+// after it. Whoever shows something has to read it anew.
+type EventGap struct {
+	Reason string `json:"reason" enum:"expired,rush,killed,store,unknown" doc:"expired: they are not kept any more. rush: more happened than could be taken note of. killed: the hub was killed before it had written the last quarter of a second. store: they could not be written. unknown: the id to follow from is none of this hub's"`
+	Missed int64  `json:"missed,omitempty" doc:"How many, of all kinds; not there if that is not known"`
+}
+
+// EventServer is a server's state.
+type EventServer struct {
+	Key       string     `json:"key"`
+	State     string     `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
+	Event     string     `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
+	Since     time.Time  `json:"since" doc:"When it came into this state"`
+	Code      string     `json:"code,omitempty" doc:"Why it is not ready: the stable code"`
+	Reason    string     `json:"reason,omitempty" doc:"Why it is not ready, in English"`
+	Retry     *time.Time `json:"retry,omitempty" doc:"When it is tried next"`
+	Breaker   string     `json:"breaker,omitempty" enum:"closed,open,half-open" doc:"open: no call is sent to it for a while"`
+	Instances int        `json:"instances" doc:"Shared connections that are up"`
+	Calls     int        `json:"calls" doc:"Under way on it"`
+	Tools     int        `json:"tools" doc:"That it has, before any rule"`
+}
+
+// EventDrift names the tools of a pinned server that are to be accepted.
+type EventDrift struct {
+	Server string   `json:"server"`
+	Tools  []string `json:"tools" doc:"The server's own names; none if there is nothing to accept any more"`
+}
+
+// EventCall is one call that ended, without its arguments and its result.
+type EventCall struct {
+	ID       string         `json:"id,omitempty" doc:"Of the call, in the record of calls"`
+	Time     time.Time      `json:"time" doc:"When it began"`
+	Method   string         `json:"method,omitempty" example:"tools/call"`
+	Subject  string         `json:"subject" doc:"Who called"`
+	Door     string         `json:"door" doc:"By which way"`
+	Session  string         `json:"session,omitempty" doc:"Of the caller, as in call.state"`
+	Client   string         `json:"client,omitempty" doc:"The caller's program, as it calls itself"`
+	Group    string         `json:"group,omitempty" doc:"At whose address"`
+	Name     string         `json:"name" doc:"Of the tool or prompt, or the URI, as the caller put it"`
+	Server   string         `json:"server,omitempty"`
+	Tool     string         `json:"tool,omitempty" doc:"The server's own name for it"`
+	Changing bool           `json:"changing" doc:"It may change something"`
+	Verdict  string         `json:"verdict,omitempty" doc:"Of the rules"`
+	Outcome  string         `json:"outcome" enum:"ok,tool_error,failed,cancelled,unknown"`
+	Code     string         `json:"code,omitempty"`
+	Reason   string         `json:"reason,omitempty" doc:"In English"`
+	Attempts []EventAttempt `json:"attempts,omitempty" doc:"Each time that it was sent or tried to be sent; not there if it was once and went well"`
+	Cached   bool           `json:"cached,omitempty" doc:"The answer was kept from before"`
+	Queued   float64        `json:"queuedMs,omitempty" doc:"How long it waited for its turn"`
+	Duration float64        `json:"durationMs"`
+	Bytes    int            `json:"bytes" doc:"Of the answer"`
+	Trace    string         `json:"trace,omitempty" doc:"W3C trace id"`
+}
+
+// EventAttempt is one try to have a call carried out.
+type EventAttempt struct {
+	Server   string  `json:"server"`
+	Code     string  `json:"code,omitempty" doc:"Of its error; not there if it was answered"`
+	Duration float64 `json:"durationMs"`
+}

@@ -1,0 +1,107 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/internal/store/storetest"
+)
+
+// The figures are those of counting, however the time is cut.
+func TestAnalyse(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		l := open(t, db, testKeys(t))
+		start := time.Date(2026, 3, 1, 10, 17, 0, 0, time.UTC)
+		const n = 10 * partSize // 43 minutes to each 2,560 seconds
+		var all []hub.CallRecord
+		fill(t, l, n+100, start, func(i int, r *hub.CallRecord) {
+			r.Time = start.Add(time.Duration(i) * 7 * time.Second)
+			r.Server, r.Changing = fmt.Sprintf("s%d", i%3), i%5 == 0
+			if i%10 == 3 {
+				r.Outcome, r.Code = hub.OutcomeFailed, "timeout"
+			}
+			r.Cached = i%20 == 1
+			all = append(all, *r)
+		})
+		for _, span := range [][2]time.Duration{{0, 24 * time.Hour}, {90 * time.Minute, 200 * time.Minute}, {10 * time.Minute, 20 * time.Minute}, {43 * time.Minute, 103 * time.Minute}, {5 * time.Hour, 5*time.Hour + time.Second}} {
+			since, until := start.Add(span[0]), start.Add(span[1])
+			a, err := l.Analyse(t.Context(), since, until)
+			if err != nil {
+				t.Fatal(err)
+			}
+			calls, failed, cached, bytes := int64(0), int64(0), int64(0), int64(0)
+			var slowest time.Duration
+			for _, r := range all {
+				if r.Time.Before(since) || !r.Time.Before(until) {
+					continue
+				}
+				calls++
+				bytes += int64(r.Bytes)
+				if r.Outcome == hub.OutcomeFailed {
+					failed++
+				}
+				if r.Cached {
+					cached++
+				} else {
+					slowest = max(slowest, r.Duration)
+				}
+			}
+			if a.Total.Calls != calls || a.Total.Outcomes[hub.OutcomeFailed] != failed || a.Total.Cached != cached || a.Total.Bytes != bytes || a.Total.Max != slowest {
+				t.Errorf("%v: %+v, want %d, %d failed, %d cached, %d bytes, %v", span, a.Total, calls, failed, cached, bytes, slowest)
+			}
+			var tools, servers, hours, reasons int64
+			var share float64
+			for _, f := range a.Tools {
+				tools += f.Calls
+				share += f.Share
+			}
+			for _, f := range a.Servers {
+				servers += f.Calls
+			}
+			for _, f := range a.Hours {
+				hours += f.Calls
+			}
+			for _, f := range a.Failures {
+				reasons += f.Calls
+				if f.Code != "timeout" {
+					t.Errorf("%+v", f)
+				}
+			}
+			if tools != calls || servers != calls || hours != calls || reasons != failed || calls > 0 && (share < 0.999 || share > 1.001) {
+				t.Errorf("%v: %d, %d, %d of %d; %d of %d; %v", span, tools, servers, hours, calls, reasons, failed, share)
+			}
+			if _, err := json.Marshal(a); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// A quantile is off by an eighth at most.
+func TestQuantiles(t *testing.T) {
+	for us := int64(0); us < 1<<40; us += us/7 + 1 {
+		b := bucket(us)
+		if got := middle(b); got < us-us/8-1 || got > us+us/8+1 {
+			t.Fatalf("%d is in bucket %d, for which %d stands", us, b, got)
+		}
+		if next := bucket(us + us/3 + 1); next < b {
+			t.Fatalf("bucket %d of %d, then %d", b, us, next)
+		}
+	}
+	var v tally
+	v.Buckets = map[uint8]int64{}
+	for us := int64(1); us <= 1000; us++ {
+		v.Buckets[bucket(us)]++
+	}
+	v.Slowest = 1000
+	if p50, p95 := v.quantile(0.5).Microseconds(), v.quantile(0.95).Microseconds(); p50 < 440 || p50 > 560 || p95 < 840 || p95 > 1000 {
+		t.Errorf("%d, %d", p50, p95)
+	}
+	if q := (&tally{}).quantile(0.5); q != 0 {
+		t.Errorf("%v of nothing", q)
+	}
+}

@@ -1,0 +1,320 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/store"
+)
+
+// checkpointEvery is after how many entries, or after which time if there were
+// any, the chain is signed.
+const (
+	checkpointEvery = 1000
+	checkpointAfter = 10 * time.Minute
+)
+
+// chain is where this node's chain ends. It is one goroutine's.
+type chain struct {
+	db   *store.DB
+	keys Keys
+	node string
+
+	seq    int64            // of the last entry
+	hash   string           // of the last entry
+	tail   []entry          // the last ones, which are in no part yet
+	open   map[string]int64 // intents without an outcome, by call
+	signed int64            // seq of the last checkpoint, or from where they are counted
+	at     time.Time        // of the last checkpoint, or of the beginning
+
+	inserts [chunk + 1]string
+	tried   *extension // that may or may not have been committed; nil if none
+}
+
+// extension is what is to be added to a chain: what is known before it is
+// committed.
+type extension struct {
+	seq     int64
+	hash    string
+	entries []entry
+	tail    []entry
+	parts   []part
+	hours   map[int64]tallies
+	open    map[string]int64
+	signed  int64
+	at      time.Time
+	ops     []*op
+}
+
+// resume reads where the chain of the key ends. Only it is read that the
+// database keeps open: the last part, and what came after it.
+func resume(ctx context.Context, db *store.DB, keys Keys) (*chain, error) {
+	c := &chain{db: db, keys: keys, node: keys.Node(), open: make(map[string]int64), at: time.Now()}
+	c.seq, c.hash = 0, origin(c.node)
+	t, err := readTail(ctx, db, c.node)
+	if err != nil {
+		return nil, db.Err(err)
+	}
+	c.tail, c.open = t.entries, t.open
+	switch n := len(t.entries); {
+	case n > 0:
+		c.seq, c.hash = t.entries[n-1].seq, t.entries[n-1].hash
+	case t.sealed > 0:
+		if c.seq, c.hash, err = c.head(ctx); err != nil {
+			return nil, db.Err(err)
+		}
+	}
+	c.signed = c.seq
+	for i := range slices.Backward(c.tail) {
+		if c.tail[i].kind == kindCheckpoint {
+			break
+		}
+		c.signed = c.tail[i].seq - 1
+	}
+	return c, nil
+}
+
+// tail is the end of a chain.
+type tail struct {
+	sealed  int64            // seq of the last entry that is in a part
+	entries []entry          // those after it
+	open    map[string]int64 // intents without an outcome, by call, wherever they are
+}
+
+// readTail reads the end of a chain.
+func readTail(ctx context.Context, q reader, node string) (*tail, error) {
+	t := &tail{open: make(map[string]int64)}
+	last, err := parts(ctx, q, "node = $1 ORDER BY first DESC LIMIT 1", node)
+	if err != nil {
+		return nil, err
+	}
+	if len(last) > 0 {
+		t.sealed = last[0].last
+		for _, seq := range splitSeqs(last[0].pending) {
+			var call string
+			err := q.QueryRowContext(ctx, "SELECT call FROM audit_entry WHERE node = $1 AND seq = $2", node, seq).Scan(&call)
+			switch {
+			case errors.Is(err, sql.ErrNoRows): // it was dropped for its age
+			case err != nil:
+				return nil, fmt.Errorf("reading an intent: %w", err)
+			default:
+				t.open[call] = seq
+			}
+		}
+	}
+	if t.entries, err = entries(ctx, q, "node = $1 AND seq > $2 ORDER BY seq", node, t.sealed); err != nil {
+		return nil, err
+	}
+	for i := range t.entries {
+		follow(t.open, &t.entries[i])
+	}
+	return t, nil
+}
+
+// follow keeps up which intents are open.
+func follow(open map[string]int64, e *entry) {
+	switch e.kind {
+	case kindIntent:
+		open[e.call] = e.seq
+	case kindOutcome:
+		delete(open, e.call)
+	}
+}
+
+// head reads the last entry's number and hash.
+func (c *chain) head(ctx context.Context) (seq int64, hash string, err error) {
+	err = c.db.QueryRowContext(ctx, "SELECT seq, hash FROM audit_entry WHERE node = $1 ORDER BY seq DESC LIMIT 1", c.node).Scan(&seq, &hash)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, origin(c.node), nil
+	}
+	if err != nil {
+		return 0, "", fmt.Errorf("reading the end of the chain: %w", err)
+	}
+	return seq, hash, nil
+}
+
+// begin is an extension with nothing in it. Its tail may stand in the memory
+// behind that of the chain: there is one extension at a time.
+func (c *chain) begin() *extension {
+	return &extension{
+		seq: c.seq, hash: c.hash, tail: c.tail, hours: make(map[int64]tallies), open: maps.Clone(c.open), signed: c.signed, at: c.at,
+	}
+}
+
+// add appends an entry.
+func (x *extension) add(node string, at int64, k kind, call, body string) {
+	x.seq++
+	e := entry{node: node, seq: x.seq, at: at, kind: k, call: call, body: body}
+	e.hash = e.sum(x.hash)
+	x.hash = e.hash
+	x.entries = append(x.entries, e)
+	x.tail = append(x.tail, e)
+	follow(x.open, &e)
+	if len(x.tail) == partSize {
+		x.seal()
+	}
+}
+
+// seal makes a part of what is in none yet.
+func (x *extension) seal() {
+	x.parts = append(x.parts, partOf(x.tail, slices.Sorted(maps.Values(x.open))))
+	for i := range x.tail {
+		e := &x.tail[i]
+		at := floorHour(e.at)
+		if x.hours[at] == nil {
+			x.hours[at] = make(tallies)
+		}
+		x.hours[at].add(e)
+	}
+	x.tail = nil
+}
+
+// op adds what is asked for.
+func (x *extension) op(node string, o *op) {
+	k := o.kind
+	body := o.head
+	if k != kindIntent && k != kindLost {
+		if seq, intended := x.open[o.call]; intended {
+			k = kindOutcome
+			body = strconv.AppendInt(append(body, `,"intent":`...), seq, 10)
+		} else {
+			k = kindCall
+			body = append(body, o.tail...)
+		}
+	} else {
+		body = append(body, o.tail...)
+	}
+	x.add(node, o.at, k, o.call, string(append(body, '}')))
+	x.ops = append(x.ops, o)
+}
+
+// sign appends a checkpoint.
+func (x *extension) sign(keys Keys, now time.Time) error {
+	body, err := statement(keys, claim{what: "checkpoint", node: keys.Node(), seq: x.seq, hash: x.hash, at: now.UnixMicro()})
+	if err != nil {
+		return err
+	}
+	x.add(keys.Node(), now.UnixMicro(), kindCheckpoint, "", body)
+	x.signed, x.at = x.seq, now
+	return nil
+}
+
+// commit writes an extension, and takes it over if that succeeds; also does in
+// the same transaction. After an error it may be that it was written all the
+// same: the next commit finds out.
+func (c *chain) commit(ctx context.Context, x *extension, d store.Durability, also func(*sql.Tx) error) error {
+	c.tried = x
+	err := c.db.Tx(ctx, d, func(tx *sql.Tx) error {
+		if err := c.insert(ctx, tx, x.entries); err != nil {
+			return err
+		}
+		for i := range x.parts {
+			if err := x.parts[i].insert(ctx, tx); err != nil {
+				return err
+			}
+		}
+		for _, at := range slices.Sorted(maps.Keys(x.hours)) {
+			if err := writeHour(ctx, tx, c.node, at, x.hours[at]); err != nil {
+				return err
+			}
+		}
+		if also != nil {
+			return also(tx)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	c.adopt(x)
+	return nil
+}
+
+func (c *chain) adopt(x *extension) {
+	c.seq, c.hash, c.tail, c.open, c.signed, c.at = x.seq, x.hash, x.tail, x.open, x.signed, x.at
+	c.tried = nil
+}
+
+// settle finds out, after a commit that failed, whether it was written. done is
+// what was, nil if nothing.
+func (c *chain) settle(ctx context.Context) (done *extension, err error) {
+	x := c.tried
+	if x == nil {
+		return nil, nil
+	}
+	seq, hash, err := c.head(ctx)
+	switch {
+	case err != nil:
+		return nil, c.db.Err(err)
+	case seq == c.seq && hash == c.hash:
+		c.tried = nil
+		return nil, nil
+	case seq == x.seq && hash == x.hash:
+		c.adopt(x)
+		return x, nil
+	}
+	return nil, hub.E(message.AuditNodeTaken, nil, "node", c.node)
+}
+
+// chunk is how many rows one statement writes.
+const chunk = 16
+
+// insert writes rows.
+func (c *chain) insert(ctx context.Context, tx *sql.Tx, list []entry) error {
+	var full *sql.Stmt
+	args := make([]any, 0, 7*min(len(list), chunk))
+	for len(list) > 0 {
+		n := min(len(list), chunk)
+		args = args[:0]
+		for i := range list[:n] {
+			e := &list[i]
+			args = append(args, e.node, e.seq, e.at, string(e.kind), e.call, e.body, e.hash)
+		}
+		var err error
+		if n == chunk && full == nil && len(list) >= 2*chunk {
+			if full, err = tx.PrepareContext(ctx, c.statement(chunk)); err != nil {
+				return fmt.Errorf("preparing to write entries: %w", err)
+			}
+			defer full.Close()
+		}
+		if n == chunk && full != nil {
+			_, err = full.ExecContext(ctx, args...)
+		} else {
+			_, err = tx.ExecContext(ctx, c.statement(n), args...)
+		}
+		if err != nil {
+			return fmt.Errorf("writing entries: %w", err)
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// statement is the one that writes n rows.
+func (c *chain) statement(n int) string {
+	if c.inserts[n] == "" {
+		var b strings.Builder
+		b.WriteString("INSERT INTO audit_entry (" + columns + ") VALUES ")
+		for i := range n {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			if at := 7 * i; c.db.Postgres() {
+				fmt.Fprintf(&b, "($%d, $%d, $%d, $%d, $%d, $%d, $%d)", at+1, at+2, at+3, at+4, at+5, at+6, at+7)
+			} else {
+				b.WriteString("(?, ?, ?, ?, ?, ?, ?)") // it looks for the names of parameters one by one
+			}
+		}
+		c.inserts[n] = b.String()
+	}
+	return c.inserts[n]
+}

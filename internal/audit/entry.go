@@ -1,0 +1,135 @@
+package audit
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+)
+
+// kind is what an entry tells.
+type kind string
+
+const (
+	kindCall       kind = "call"       // a whole call: one that changes nothing, or was never sent
+	kindIntent     kind = "intent"     // a call that may change something is about to be sent
+	kindOutcome    kind = "outcome"    // how the call of an intent ended
+	kindCheckpoint kind = "checkpoint" // the chain before it is signed
+	kindLost       kind = "lost"       // so many records could not be written
+	kindPruned     kind = "pruned"     // the beginning of a chain was dropped for its age; signed
+)
+
+// entry is a row of the record.
+type entry struct {
+	node string
+	seq  int64 // from 1, without a gap
+	at   int64 // when it was made, in microseconds since 1970
+	kind kind
+	call string // the call's id; "" for entries of the chain's own
+	body string // JSON, compact
+	hash string // hexadecimal
+}
+
+// origin stands in for the hash before a chain's first entry.
+func origin(node string) string {
+	sum := sha256.Sum256([]byte("toolcrib record of calls 1\n" + node))
+	return hex.EncodeToString(sum[:])
+}
+
+// sum is the hash of the entry after the one whose hash is prev: SHA-256 of all
+// columns, each text with its length before it, so that nothing can be moved
+// from one to another.
+func (e *entry) sum(prev string) string {
+	buf := make([]byte, 0, 256+len(e.body))
+	buf = appendColumn(buf, prev)
+	buf = appendColumn(buf, e.node)
+	buf = binary.BigEndian.AppendUint64(buf, uint64(e.seq))
+	buf = binary.BigEndian.AppendUint64(buf, uint64(e.at))
+	buf = appendColumn(buf, string(e.kind))
+	buf = appendColumn(buf, e.call)
+	buf = appendColumn(buf, e.body)
+	sum := sha256.Sum256(buf)
+	return hex.EncodeToString(sum[:])
+}
+
+func appendColumn(dst []byte, text string) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, uint32(len(text))), text...)
+}
+
+// reader is what queries are put to: the database, or a transaction.
+type reader interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+const columns = "node, seq, at, kind, call, body, hash"
+
+// entries reads entries; condition follows WHERE.
+func entries(ctx context.Context, q reader, condition string, args ...any) ([]entry, error) {
+	var all []entry
+	err := eachEntry(ctx, q, func(e *entry) error {
+		all = append(all, *e)
+		return nil
+	}, condition, args...)
+	return all, err
+}
+
+// eachEntry gives f each entry, which f may not keep a pointer to.
+func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition string, args ...any) error {
+	rows, err := q.QueryContext(ctx, "SELECT "+columns+" FROM audit_entry WHERE "+condition, args...)
+	if err != nil {
+		return fmt.Errorf("reading entries: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var e entry
+		if err := rows.Scan(&e.node, &e.seq, &e.at, &e.kind, &e.call, &e.body, &e.hash); err != nil {
+			return fmt.Errorf("reading an entry: %w", err)
+		}
+		if err := f(&e); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("reading entries: %w", err)
+	}
+	return nil
+}
+
+// chunkSize is how many entries of a chain are read at once where all are.
+const chunkSize = 1000
+
+// chunks gives f all entries of a chain after one, in their order, some at a
+// time. f may ask other questions meanwhile.
+func chunks(ctx context.Context, q reader, node string, after int64, f func([]entry) error) error {
+	for {
+		list, err := entries(ctx, q, "node = $1 AND seq > $2 ORDER BY seq LIMIT $3", node, after, chunkSize)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		if err := f(list); err != nil {
+			return err
+		}
+		after = list[len(list)-1].seq
+	}
+}
+
+// nodes are the names of all chains, sorted. One question each: to ask for
+// those that differ would read every entry.
+func nodes(ctx context.Context, q reader) ([]string, error) {
+	var all []string
+	last := ""
+	for {
+		var next sql.NullString
+		if err := q.QueryRowContext(ctx, "SELECT MIN(node) FROM audit_entry WHERE node > $1", last).Scan(&next); err != nil {
+			return nil, fmt.Errorf("reading the names of the chains: %w", err)
+		}
+		if !next.Valid {
+			return all, nil
+		}
+		last = next.String
+		all = append(all, last)
+	}
+}

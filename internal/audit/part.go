@@ -1,0 +1,138 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// partSize is how many entries are a part. What a query has to read besides
+// what it finds is at most one part for each call found; what a part costs is
+// paid once for all its entries.
+const partSize = 256
+
+// part is what a query knows of partSize entries before it reads them. It is
+// made from them and from nothing else.
+type part struct {
+	node         string
+	first, last  int64 // seq
+	since, until int64 // the earliest and the latest time of an entry
+	pending      string
+	terms        string // one in each line, with a line end before the first and after the last
+}
+
+// partOf is the part of entries that follow one another. pending are the
+// intents, in this part or before it, that have no outcome at its end.
+func partOf(list []entry, pending []int64) part {
+	p := part{
+		node: list[0].node, first: list[0].seq, last: list[len(list)-1].seq,
+		since: list[0].at, until: list[0].at, pending: joinSeqs(pending),
+	}
+	seen := make(map[string]struct{}, 64)
+	for i := range list {
+		e := &list[i]
+		p.since, p.until = min(p.since, e.at), max(p.until, e.at)
+		var r hub.CallRecord
+		if e.call == "" {
+			continue
+		}
+		decode(e.body, &r)
+		for _, t := range [...]string{
+			term('s', r.Session), term('u', r.Subject), term('d', string(r.Door)), term('v', r.Server), term('t', r.Tool),
+			term('m', r.Method), term('o', string(r.Outcome)), term('c', r.Code),
+		} {
+			if t != "" {
+				seen[t] = struct{}{}
+			}
+		}
+	}
+	all := make([]string, 0, len(seen))
+	for t := range seen {
+		all = append(all, t)
+	}
+	slices.Sort(all)
+	p.terms = "\n" + strings.Join(all, "")
+	return p
+}
+
+// term is a line of a part's terms; "" for no value. Two values may have the
+// same: what is found by a term is compared again.
+func term(dimension byte, value string) string {
+	if value == "" {
+		return ""
+	}
+	value = strings.ToValidUTF8(clip(value, 100), "?")
+	return string(dimension) + strings.Map(func(r rune) rune {
+		if r < ' ' {
+			return ' '
+		}
+		return r
+	}, value) + "\n"
+}
+
+// has reports whether the terms have each of those asked for, which come from
+// [term].
+func (p *part) has(asked []string) bool {
+	for _, t := range asked {
+		if !strings.Contains(p.terms, "\n"+t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *part) insert(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO audit_part (node, first, last, since, until, pending, terms) VALUES ($1, $2, $3, $4, $5, $6, $7)",
+		p.node, p.first, p.last, p.since, p.until, p.pending, p.terms)
+	if err != nil {
+		return fmt.Errorf("writing a part: %w", err)
+	}
+	return nil
+}
+
+// parts reads parts; condition follows WHERE.
+func parts(ctx context.Context, q reader, condition string, args ...any) ([]part, error) {
+	rows, err := q.QueryContext(ctx, "SELECT node, first, last, since, until, pending, terms FROM audit_part WHERE "+condition, args...)
+	if err != nil {
+		return nil, fmt.Errorf("reading parts: %w", err)
+	}
+	defer rows.Close()
+	var all []part
+	for rows.Next() {
+		var p part
+		if err := rows.Scan(&p.node, &p.first, &p.last, &p.since, &p.until, &p.pending, &p.terms); err != nil {
+			return nil, fmt.Errorf("reading a part: %w", err)
+		}
+		all = append(all, p)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, fmt.Errorf("reading parts: %w", err)
+	}
+	return all, nil
+}
+
+func joinSeqs(seqs []int64) string {
+	var b strings.Builder
+	for i, s := range seqs {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(strconv.FormatInt(s, 10))
+	}
+	return b.String()
+}
+
+func splitSeqs(text string) []int64 {
+	var seqs []int64
+	for f := range strings.FieldsSeq(text) {
+		if n, err := strconv.ParseInt(f, 10, 64); err == nil {
+			seqs = append(seqs, n)
+		}
+	}
+	return seqs
+}

@@ -1,0 +1,264 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+// farEnd is after every entry.
+const farEnd = int64(1) << 62
+
+func micro(at int64) time.Time { return time.UnixMicro(at).UTC() }
+
+func sortedValues(m map[string]int64) []int64 { return slices.Sorted(maps.Values(m)) }
+
+// merge walks all chains from their ends at once.
+type merge struct {
+	walks []*walk
+	left  int // entries that may still be read
+}
+
+func newMerge(ctx context.Context, tx *sql.Tx, f *Filter, after cursor) (*merge, error) {
+	all, err := nodes(ctx, tx)
+	if err != nil {
+		return nil, err
+	}
+	m := &merge{left: most}
+	for _, node := range all {
+		before, given := after[node]
+		if f.Node != "" && f.Node != node || after != nil && !given {
+			continue // a chain that has come since the first page
+		}
+		if !given {
+			before = farEnd
+		}
+		w, err := newWalk(ctx, tx, f, node, before)
+		if err != nil {
+			return nil, err
+		}
+		m.walks = append(m.walks, w)
+	}
+	return m, nil
+}
+
+// next is the newest call that is left; nil if there is none, or if enough was
+// read.
+func (m *merge) next(ctx context.Context) (*Call, error) {
+	var newest *walk
+	for _, w := range m.walks {
+		if w.found == nil {
+			if err := w.advance(ctx, &m.left); err != nil {
+				return nil, err
+			}
+		}
+		if w.found == nil && !w.done {
+			return nil, nil // enough was read, and what is to come may be the newest
+		}
+		if w.found != nil && (newest == nil || w.at > newest.at) {
+			newest = w
+		}
+	}
+	if newest == nil {
+		return nil, nil
+	}
+	c := newest.found
+	newest.found, newest.before = nil, c.Seq
+	return c, nil
+}
+
+// cursor is where the next page begins; "" if there is nothing left.
+func (m *merge) cursor() string {
+	c := make(cursor)
+	more := false
+	for _, w := range m.walks {
+		c[w.node] = w.before
+		more = more || !w.done || w.found != nil
+	}
+	if !more {
+		return ""
+	}
+	return c.String()
+}
+
+// walk goes back through one chain.
+type walk struct {
+	tx       *sql.Tx
+	filter   *Filter
+	all, any []string // terms
+	node     string
+	open     map[int64]bool // intents without an outcome
+
+	before int64 // what was given out, or passed over, begins here
+	buffer []entry
+	parts  []part // to be looked at, newest first
+	bound  int64  // parts that begin before it were not read yet
+	done   bool   // there is nothing more to be read
+
+	found *Call // not given out yet
+	at    int64 // the time of its entry
+}
+
+func newWalk(ctx context.Context, tx *sql.Tx, f *Filter, node string, before int64) (*walk, error) {
+	w := &walk{tx: tx, filter: f, node: node, open: make(map[int64]bool), before: before, bound: before}
+	w.all, w.any = f.terms()
+	t, err := readTail(ctx, tx, node)
+	if err != nil {
+		return nil, err
+	}
+	for _, seq := range t.open {
+		w.open[seq] = true
+	}
+	for _, e := range t.entries {
+		if e.seq < before {
+			w.buffer = append(w.buffer, e)
+		}
+	}
+	return w, nil
+}
+
+// advance looks for the next call, and takes what it reads from left.
+func (w *walk) advance(ctx context.Context, left *int) error {
+	for {
+		for n := len(w.buffer); n > 0; n = len(w.buffer) {
+			e := w.buffer[n-1]
+			w.buffer = w.buffer[:n-1]
+			if c := w.look(&e); c != nil {
+				w.found, w.at = c, e.at
+				return nil
+			}
+			w.before = e.seq
+		}
+		if w.done || *left <= 0 {
+			return nil
+		}
+		if err := w.fill(ctx, left); err != nil {
+			return err
+		}
+	}
+}
+
+// look returns the call that an entry tells of, if it is asked for.
+func (w *walk) look(e *entry) *Call {
+	switch {
+	case e.kind != kindCall && e.kind != kindOutcome && !(e.kind == kindIntent && w.open[e.seq]):
+		return nil
+	case !w.filter.during(e.at, e.at):
+		return nil
+	}
+	if c := callOf(e); w.filter.wants(&c, e.at) {
+		return &c
+	}
+	return nil
+}
+
+// fill reads the next part that may have what is asked for.
+func (w *walk) fill(ctx context.Context, left *int) error {
+	if len(w.parts) == 0 {
+		const atOnce = 64
+		since, until := int64(-1)<<62, farEnd
+		if !w.filter.Since.IsZero() {
+			since = w.filter.Since.UnixMicro()
+		}
+		if !w.filter.Until.IsZero() {
+			until = w.filter.Until.UnixMicro()
+		}
+		list, err := parts(ctx, w.tx, "node = $1 AND first < $2 AND until >= $3 AND since < $4 ORDER BY first DESC LIMIT $5",
+			w.node, w.bound, since, until, atOnce)
+		if err != nil {
+			return err
+		}
+		if len(list) == 0 {
+			w.done = true
+			return nil
+		}
+		w.parts, w.bound = list, list[len(list)-1].first
+	}
+	p := &w.parts[0]
+	w.parts = w.parts[1:]
+	*left-- // it was read as well
+	if !w.may(p) {
+		w.before = min(w.before, p.first)
+		return nil
+	}
+	list, err := entries(ctx, w.tx, "node = $1 AND seq >= $2 AND seq <= $3 AND seq < $4 ORDER BY seq", w.node, p.first, p.last, w.before)
+	if err != nil {
+		return err
+	}
+	w.buffer = list
+	*left -= len(list)
+	if len(list) == 0 {
+		w.before = min(w.before, p.first)
+	}
+	return nil
+}
+
+// may reports whether a part may have what is asked for.
+func (w *walk) may(p *part) bool {
+	if !p.has(w.all) {
+		return false
+	}
+	if len(w.any) == 0 {
+		return true
+	}
+	for i, t := range w.any {
+		if w.filter.Outcomes[i] == UnderWay && w.hasOpen(p) || t != "" && p.has([]string{t}) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *walk) hasOpen(p *part) bool {
+	for seq := range w.open {
+		if p.first <= seq && seq <= p.last {
+			return true
+		}
+	}
+	return false
+}
+
+// endings goes through the entries of a chain that tell how calls ended, in
+// their order, from those of since to before until.
+func endings(ctx context.Context, q reader, node string, since, until int64, f func(*entry)) error {
+	if since >= until {
+		return nil
+	}
+	list, err := parts(ctx, q, "node = $1 AND until >= $2 AND since < $3 ORDER BY first", node, since, until)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		err := eachEntry(ctx, q, func(e *entry) error {
+			if since <= e.at && e.at < until && (e.kind == kindCall || e.kind == kindOutcome) {
+				f(e)
+			}
+			return nil
+		}, "node = $1 AND seq >= $2 AND seq <= $3 ORDER BY seq", node, list[i].first, list[i].last)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// intentOf is the call of an intent; an empty one if it is not there any more.
+func intentOf(ctx context.Context, q reader, node string, seq int64) (hub.CallRecord, error) {
+	var r hub.CallRecord
+	var body string
+	err := q.QueryRowContext(ctx, "SELECT body FROM audit_entry WHERE node = $1 AND seq = $2", node, seq).Scan(&body)
+	if errors.Is(err, sql.ErrNoRows) {
+		return r, nil
+	}
+	if err != nil {
+		return r, fmt.Errorf("reading an intent: %w", err)
+	}
+	decode(body, &r)
+	return r, nil
+}

@@ -1,0 +1,383 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/store"
+)
+
+const (
+	// queueSize is how many records may wait to be taken, and backlogSize how
+	// many are kept while the database cannot be written.
+	queueSize   = 8192
+	backlogSize = 16384
+	// delay is how long a record that nobody waits for waits for others.
+	delay = 250 * time.Millisecond
+	// batchSize is the number of records at which they do not wait.
+	batchSize = 2048
+	// retryAfter is the time after which writing is tried again.
+	retryAfter = time.Second
+	// longestCall is how long a call's id may be.
+	longestCall = 64
+)
+
+// op is a record on its way to the chain.
+type op struct {
+	kind       kind // kindIntent, kindCall (which may become an outcome), kindLost; "" to write what waits
+	call       string
+	at         int64
+	head, tail []byte
+	done       chan error  // told once, of the first attempt; nil if nobody waits
+	given      atomic.Bool // nobody waits any more
+	where      *position   // told where the chain ends; of kind ""
+}
+
+// position is a place in a chain.
+type position struct {
+	seq  int64
+	hash string
+}
+
+func (o *op) answer(err error) {
+	if o.done != nil {
+		o.done <- err // it has room for one
+		o.done = nil
+	}
+}
+
+// Intend records that a call is about to be sent that may change something. If
+// it returns nil, the record outlives a loss of power, and the call may be sent;
+// else it must not be. Calls that come at once are written at once.
+//
+// [Log.Finish] is to be called afterwards in either case.
+func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
+	o := newOp(kindIntent, r)
+	o.done = make(chan error, 1)
+	if l.over() {
+		return hub.E(message.ShuttingDown, nil)
+	}
+	select {
+	case l.queue <- o:
+	case <-l.ended:
+		return hub.E(message.ShuttingDown, nil)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return l.wait(ctx, o)
+}
+
+// Finish records how a call ended. That of a call that may change something has
+// been written when it returns nil, and outlives the process; any other one is
+// written within a quarter of a second. After an error it is kept, and written
+// as soon as that is possible: there is nothing to be done but to tell of it.
+func (l *Log) Finish(ctx context.Context, r *hub.CallRecord) error {
+	o := newOp(kindCall, r)
+	if r.Changing {
+		o.done = make(chan error, 1)
+	}
+	if l.over() {
+		return hub.E(message.ShuttingDown, nil)
+	}
+	select {
+	case l.queue <- o:
+	default:
+		l.lost.Add(1)
+		l.total.Add(1)
+		return nil // it is told by an entry, as soon as one can be written
+	}
+	if o.done == nil {
+		return nil
+	}
+	return l.wait(ctx, o)
+}
+
+// over reports whether Run has ended.
+func (l *Log) over() bool {
+	select {
+	case <-l.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func newOp(k kind, r *hub.CallRecord) *op {
+	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro()}
+	for i := range len(o.call) {
+		if c := o.call[i]; c <= ' ' || c > '~' {
+			o.call = strconv.QuoteToASCII(o.call) // no id of ours
+			break
+		}
+	}
+	o.head, o.tail = encode(r)
+	return o
+}
+
+func (l *Log) wait(ctx context.Context, o *op) error {
+	done := o.done
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		o.given.Store(true)
+		return context.Cause(ctx)
+	case <-l.ended:
+		select {
+		case err := <-done:
+			return err
+		default:
+			return hub.E(message.ShuttingDown, nil)
+		}
+	}
+}
+
+// flush writes what waits, and returns where this node's chain ends then; nil
+// if nobody writes.
+func (l *Log) flush(ctx context.Context) *position {
+	if !l.running.Load() {
+		return nil
+	}
+	o := &op{done: make(chan error, 1), where: new(position)}
+	done := o.done
+	select {
+	case l.queue <- o:
+	case <-l.ended:
+		return nil
+	case <-ctx.Done():
+		return nil
+	}
+	select {
+	case err := <-done:
+		if err != nil {
+			return nil // what was written before can be read all the same
+		}
+		return o.where
+	case <-l.ended:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// writer is what Run has to do.
+type writer struct {
+	*Log
+	batch   []*op
+	urgent  bool // somebody waits
+	failing bool // the last attempt failed
+}
+
+// Run writes the record until ctx ends, and then what is left of it with a last
+// checkpoint. It signs the chain from time to time, and drops what is too old.
+// It returns an error if what was left could not be written. It must not run
+// twice.
+func (l *Log) Run(ctx context.Context) error {
+	l.running.Store(true)
+	defer l.end.Do(func() { close(l.ended) })
+	w := &writer{Log: l}
+	// What is under way is written as a whole, also when ctx ends.
+	whole := context.WithoutCancel(ctx)
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	due := time.NewTimer(time.Hour)
+	due.Stop()
+	for {
+		select {
+		case o := <-l.queue:
+			first := len(w.batch) == 0
+			w.take(o)
+			switch {
+			case w.urgent || len(w.batch) >= batchSize && !w.failing:
+				w.drain()
+				w.write(whole)
+				if w.failing && len(w.batch) > 0 {
+					due.Reset(retryAfter)
+				}
+			case first:
+				due.Reset(delay)
+			}
+		case <-due.C:
+			w.drain()
+			w.write(whole)
+			if w.failing && len(w.batch) > 0 {
+				due.Reset(retryAfter)
+			}
+		case <-tick.C:
+			w.drain()
+			w.write(whole)
+			if err := w.prune(whole, time.Now()); err != nil {
+				w.log.WarnContext(ctx, "old entries of the record of calls could not be dropped", "error", err)
+			}
+		case <-ctx.Done():
+			return w.last(whole)
+		}
+	}
+}
+
+// take puts a record to those that are to be written.
+func (w *writer) take(o *op) {
+	w.urgent = w.urgent || o.done != nil
+	if len(w.batch) >= backlogSize && o.done == nil {
+		w.lost.Add(1)
+		w.total.Add(1)
+		return
+	}
+	w.batch = append(w.batch, o)
+}
+
+// drain takes what has come meanwhile.
+func (w *writer) drain() {
+	for range queueSize {
+		select {
+		case o := <-w.queue:
+			w.take(o)
+		default:
+			return
+		}
+	}
+}
+
+// write writes all that waits, and signs it if it is time. Whoever waits is
+// told; what nobody could be refused is kept if it fails.
+func (w *writer) write(ctx context.Context) {
+	err := w.attempt(ctx, false)
+	switch {
+	case err != nil && !w.failing:
+		w.log.WarnContext(ctx, "the record of calls cannot be written", "error", err)
+	case err == nil && w.failing:
+		w.log.InfoContext(ctx, "the record of calls can be written again")
+	}
+	w.failing = err != nil
+	w.measures.down.Store(w.failing)
+}
+
+func (w *writer) attempt(ctx context.Context, final bool) error {
+	w.urgent = false
+	done, err := w.chain.settle(ctx)
+	if done != nil {
+		w.drop(done.ops)
+	}
+	if err == nil {
+		err = w.extend(ctx, final)
+	}
+	if err != nil {
+		err = unwritable(err)
+	}
+	kept := w.batch[:0]
+	for _, o := range w.batch {
+		if o.where != nil && err == nil {
+			*o.where = position{w.chain.seq, w.chain.hash}
+		}
+		o.answer(err)
+		if err != nil && o.kind == kindCall {
+			kept = append(kept, o) // an intent was refused, and its call is not sent
+		}
+	}
+	clear(w.batch[len(kept):])
+	w.batch = kept
+	return err
+}
+
+// extend adds what waits to the chain.
+func (w *writer) extend(ctx context.Context, final bool) error {
+	c, now := w.chain, time.Now()
+	x := c.begin()
+	durability := store.Process
+	lost := w.lost.Swap(0)
+	if lost > 0 {
+		x.op(c.node, &op{kind: kindLost, at: now.UnixMicro(), head: strconv.AppendInt([]byte(`{"lost":`), lost, 10)})
+	}
+	for _, o := range w.batch {
+		if o.kind == "" || o.kind == kindIntent && o.given.Load() {
+			continue
+		}
+		if o.kind == kindIntent {
+			durability = store.Disk
+		}
+		x.op(c.node, o)
+	}
+	var err error
+	if n := x.seq - x.signed; n >= checkpointEvery || n > 0 && (final || now.Sub(x.at) >= checkpointAfter) {
+		err = x.sign(c.keys, now)
+	}
+	if began := time.Now(); err == nil && len(x.entries) > 0 {
+		if err = c.commit(ctx, x, durability, nil); err == nil {
+			w.measures.commit(len(x.entries), time.Since(began))
+		}
+	}
+	if err != nil {
+		w.lost.Add(lost) // if it was written all the same it is told twice, which is better than never
+	}
+	return err
+}
+
+// drop takes out of what waits what has been written already.
+func (w *writer) drop(written []*op) {
+	is := make(map[*op]bool, len(written))
+	for _, o := range written {
+		is[o] = true
+	}
+	kept := w.batch[:0]
+	for _, o := range w.batch {
+		if !is[o] {
+			kept = append(kept, o)
+		}
+	}
+	clear(w.batch[len(kept):])
+	w.batch = kept
+}
+
+// last writes what is left.
+func (w *writer) last(ctx context.Context) error {
+	var err error
+	for range 3 {
+		w.drain()
+		if err = w.attempt(ctx, true); err == nil {
+			break
+		}
+		time.Sleep(retryAfter)
+	}
+	w.end.Do(func() { close(w.ended) })
+	// What came after the last look was not refused yet.
+	for {
+		select {
+		case o := <-w.queue:
+			o.answer(hub.E(message.ShuttingDown, nil))
+		default:
+			return err
+		}
+	}
+}
+
+// closeUnknown gives the calls of an earlier life that have none an outcome.
+func (l *Log) closeUnknown(ctx context.Context) error {
+	c := l.chain
+	if len(c.open) == 0 {
+		return nil
+	}
+	x := c.begin()
+	for _, seq := range sortedValues(c.open) {
+		list, err := entries(ctx, l.db, "node = $1 AND seq = $2", l.node, seq)
+		if err != nil {
+			return unreadable(l.db.Err(err))
+		}
+		for i := range list {
+			var r hub.CallRecord
+			decode(list[i].body, &r)
+			r.ID = list[i].call
+			r.Outcome, r.Code = hub.OutcomeUnknown, string(message.OutcomeUnknown)
+			r.Reason = hub.E(message.OutcomeUnknown, nil, "server", cmp.Or(r.Server, r.Name)).Text(message.English).What
+			x.op(l.node, newOp(kindCall, &r))
+		}
+	}
+	if err := c.commit(ctx, x, store.Process, nil); err != nil {
+		return unwritable(err)
+	}
+	l.log.WarnContext(ctx, "calls were under way when the hub ended; whether they took effect is not known", "calls", len(x.entries))
+	return nil
+}

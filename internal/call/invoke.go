@@ -1,0 +1,87 @@
+package call
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// send sends the call once. A server that has less time than the whole call has
+// its own, which no other gets.
+func (p *Pipeline) send(ctx context.Context, r *run, c *candidate) (err error) {
+	r.plan.reached = false
+	var ex hub.Exchange = &r.clock
+	if c.limit < r.clock.limit {
+		limited, end := context.WithCancelCause(ctx)
+		defer end(nil)
+		own := &clock{Exchange: ex, server: c.server.Key, limit: c.limit, end: end}
+		own.start(time.Now())
+		defer own.stop()
+		ctx, ex = limited, own
+	}
+	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
+	if err != nil {
+		return err
+	}
+	defer func() { use.Done(err) }() // also if the exchange panics: the server is not to blame
+	if err = p.offered(r); err != nil {
+		return err
+	}
+	r.plan.reached = true
+	r.reply, err = p.tracing.ask(ctx, r, use.Conn(), ex)
+	if r.stands != nil {
+		r.stands.conn = use.Conn().Done()
+	}
+	return err
+}
+
+// offered is an error if the tool has been hidden from the caller since it was
+// looked up, as it may be while the call waits for the server.
+func (p *Pipeline) offered(r *run) error {
+	if r.entry == nil {
+		return nil
+	}
+	view, err := p.catalog.View(r.Viewer)
+	if err != nil || view == r.view {
+		return err
+	}
+	now := view.Snapshot()
+	server, tool := r.server.Key, r.entry.Tool.Name
+	if !now.Listed(server) || view.Offers(server, tool) {
+		return nil
+	}
+	if slices.Contains(now.Changed(server), tool) {
+		return drifted(r.entry)
+	}
+	return toolUnknown(r)
+}
+
+// within bounds a call by the time limit of a server, from its beginning.
+func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, context.CancelFunc) {
+	allowed := server.Timeout
+	if r.Timeout > 0 {
+		allowed = min(allowed, r.Timeout)
+	}
+	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", allowed.String())
+	return context.WithDeadlineCause(ctx, r.record.Time.Add(allowed), limit)
+}
+
+// label is what the log says of what was asked for. The user in a URI, and what
+// follows a "?" or "#" in it, may be a secret.
+func (r *run) label() string {
+	name := r.own
+	if at := strings.IndexAny(name, "?#"); at >= 0 {
+		name = name[:at]
+	}
+	if scheme, rest, ok := strings.Cut(name, "://"); ok {
+		authority, path, _ := strings.Cut(rest, "/")
+		if at := strings.LastIndex(authority, "@"); at >= 0 {
+			name = scheme + "://" + authority[at+1:] + "/" + path
+		}
+	}
+	return message.Quote(name)
+}

@@ -1,0 +1,198 @@
+package call
+
+import (
+	"cmp"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/fleet"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+)
+
+// maxRetries is how often a caller may have a call tried again.
+const maxRetries = 10
+
+// plan is who may carry out a call, and how often it may be tried.
+type plan struct {
+	candidates []candidate
+	alone      [1]candidate // of almost all calls
+	retry      hub.Retry
+	rounds     int // that have begun
+
+	reached bool  // the last attempt got a connection, and used it
+	loose   error // of the last attempt by which a tool that changes something may have got the call; nil if there was none
+	unsure  bool  // the call has ended, and whether it had an effect is not known
+}
+
+// candidate is one server that may carry out the call.
+type candidate struct {
+	server *hub.Server
+	entry  *catalog.Entry // of a tool
+	limit  time.Duration  // that a call of it may take
+	load   fleet.Load
+	resent int  // how often it was sent again at once
+	out    bool // it is not tried any more
+}
+
+// harmless reports whether a call changes nothing.
+func (c *candidate) harmless() bool { return c.entry == nil || c.entry.Tool.ReadOnly }
+
+// repeatable reports whether a call can be made twice without another effect than
+// once.
+func (c *candidate) repeatable() bool { return c.harmless() || c.entry.Tool.Idempotent }
+
+// devise makes the plan of the call, and sets its clock going. A tool that is
+// called by a name which stands for several goes to the one of the highest
+// priority, and to the next one if it cannot be had there. Servers of one
+// priority are equal: the least busy goes first.
+func (p *Pipeline) devise(_ context.Context, r *run) error {
+	d := &r.plan
+	d.candidates = d.alone[:0]
+	if r.entry == nil {
+		d.candidates = append(d.candidates, candidate{server: r.server, limit: r.server.Timeout})
+		d.retry = r.asked(r.server.Retry)
+	} else {
+		p.providers(r)
+		d.retry = r.retries(r.entry)
+	}
+	if len(d.candidates) > 1 {
+		p.rank(d.candidates)
+		first := &d.candidates[0]
+		for i := range d.candidates[1:] {
+			if c := &d.candidates[i+1]; c.load.Lost != nil && first.load.Lost == nil && c.server.Priority > first.server.Priority {
+				r.tried(c, c.load.Lost, 0) // it would have been the first
+			}
+		}
+		r.use(first)
+	}
+	longest := &d.candidates[0]
+	for i := range d.candidates {
+		c := &d.candidates[i]
+		if r.verb.method == protocol.MethodToolsCall && !c.harmless() {
+			r.record.Changing = true
+		}
+		if r.Timeout > 0 {
+			c.limit = min(c.limit, r.Timeout)
+		}
+		if c.limit > longest.limit {
+			longest = c
+		}
+	}
+	k := &r.clock
+	k.Exchange, k.server, k.limit, k.end = r.Exchange, longest.server.Key, longest.limit, r.end
+	k.start(r.record.Time)
+	return nil
+}
+
+// retries is how a call of a tool is tried again.
+func (r *run) retries(e *catalog.Entry) hub.Retry {
+	if own := e.Server.Rules.Override[e.Tool.Name].Retry; own != nil {
+		return r.asked(*own)
+	}
+	return r.asked(e.Server.Retry)
+}
+
+// asked is how the call is tried again, with what its caller has asked for.
+func (r *run) asked(retry hub.Retry) hub.Retry {
+	if r.MaxRetries != nil {
+		retry.Max = min(max(*r.MaxRetries, 0), maxRetries)
+	}
+	return retry
+}
+
+// providers enters the tools that the call may go to.
+func (p *Pipeline) providers(r *run) {
+	d := &r.plan
+	if r.entry.Server.Pool == "" && r.name == r.entry.Exposed {
+		d.candidates = append(d.candidates, provider(r.entry))
+		return
+	}
+	for _, e := range r.view.Providers(r.name) {
+		d.candidates = append(d.candidates, provider(e))
+	}
+	if len(d.candidates) == 0 { // another view since
+		d.candidates = append(d.candidates, provider(r.entry))
+	}
+}
+
+func provider(e *catalog.Entry) candidate {
+	limit := e.Server.Timeout
+	if own := e.Server.Rules.Override[e.Tool.Name].Timeout; own > 0 {
+		limit = own
+	}
+	return candidate{server: &e.Server, entry: e, limit: limit}
+}
+
+// turns has equal candidates take turns.
+type turns struct{ n atomic.Uint32 }
+
+// rank puts candidates in the order in which they are tried: those of higher
+// priority first and, of equal ones, those first that can be had now, and the
+// least busy of them. Equal ones that are equally busy take turns. A server that
+// is away, and may be back in a while, comes after all others: it is waited for
+// only if there is nobody else.
+func (p *Pipeline) rank(all []candidate) {
+	for i := range all {
+		all[i].load = p.fleet.Load(all[i].server.Key)
+	}
+	turn := int(p.turns.n.Add(1))
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(compareBool(a.load.Lost != nil, b.load.Lost != nil), cmp.Compare(b.server.Priority, a.server.Priority), a.load.Compare(b.load))
+	})
+	n := 1
+	for n < len(all) && all[n].server.Priority == all[0].server.Priority && all[n].load.Compare(all[0].load) == 0 {
+		n++
+	}
+	rotate(all[:n], turn%n)
+}
+
+// compareBool has false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}
+
+// rotate moves the first n to the end.
+func rotate(all []candidate, n int) {
+	slices.Reverse(all[:n])
+	slices.Reverse(all[n:])
+	slices.Reverse(all)
+}
+
+// use has the call go to a candidate.
+func (r *run) use(c *candidate) {
+	r.server, r.entry = c.server, c.entry
+	if c.entry == nil {
+		return
+	}
+	r.own = c.entry.Tool.Name
+	r.prefixed = c.server.PrefixURIs
+	r.address(r.own)
+	r.up.Headers = c.entry.Tool.Headers
+}
+
+// pause is how long there is to wait before a retry, of which it is the nth: twice
+// as long as before the last one.
+func pause(retry hub.Retry, n int) time.Duration {
+	d := retry.Delay
+	for i := 1; i < n && (retry.MaxDelay <= 0 || d < retry.MaxDelay) && d < time.Hour; i++ {
+		d *= 2
+	}
+	if retry.MaxDelay > 0 {
+		d = min(d, retry.MaxDelay)
+	}
+	if retry.Jitter > 0 {
+		d -= time.Duration(min(retry.Jitter, 1) * rand.Float64() * float64(d)) //nolint:gosec // nobody gains by guessing it
+	}
+	return d
+}

@@ -1,0 +1,150 @@
+package events
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// callView is a record as the shape has it: what is written by hand has to be
+// the same.
+func callView(c *hub.CallRecord) api.EventCall {
+	v := api.EventCall{
+		ID: c.ID, Time: shown(c.Time), Method: c.Method, Subject: c.Subject, Door: string(c.Door), Session: c.Session,
+		Client: c.Client, Group: c.Group, Name: c.Name, Server: c.Server, Tool: c.Tool, Changing: c.Changing, Verdict: c.Verdict,
+		Outcome: string(c.Outcome), Code: c.Code, Reason: c.Reason, Cached: c.Cached, Queued: float64(c.Queued.Microseconds()) / 1000,
+		Duration: float64(c.Duration.Microseconds()) / 1000, Bytes: c.Bytes, Trace: c.Trace,
+	}
+	for _, a := range c.Attempts {
+		v.Attempts = append(v.Attempts, api.EventAttempt{Server: a.Server, Code: a.Code, Duration: float64(a.Duration.Microseconds()) / 1000})
+	}
+	return v
+}
+
+func marshal(t *testing.T, v any) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	must(t, enc.Encode(v))
+	return string(bytes.TrimSpace(b.Bytes()))
+}
+
+func TestCallIsItsShape(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6_007_000, time.FixedZone("there", 3600))
+	for _, c := range []hub.CallRecord{
+		{Time: at},
+		{
+			ID: "id", Time: at, Method: "tools/call", Subject: `a"b`, Door: hub.DoorMCP, Session: "s", Client: "c\n\x01<&>é正", Group: "g",
+			Name: "n", Server: "v", Tool: "t", Arguments: `{"secret":1}`, Digest: "d", Changing: true, Verdict: hub.VerdictAllow,
+			Outcome: hub.OutcomeToolError, Code: "x", Reason: "r", Cached: true, Queued: 1500 * time.Microsecond,
+			Attempts: []hub.Attempt{{Server: "a", Code: "timeout", Duration: time.Second}, {Server: "b"}},
+			Duration: 1234567 * time.Nanosecond, Bytes: 42, Trace: "0af7",
+		},
+	} {
+		got := string(appendCall(nil, &c))
+		if diff := cmp.Diff(marshal(t, callView(&c)), got); diff != "" {
+			t.Errorf("(-shape +written)\n%s", diff)
+		}
+	}
+}
+
+func TestStateIsItsShape(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6_000, time.UTC)
+	for _, s := range []hub.CallState{
+		{Session: "s", Subject: "local", Status: hub.CallIdle},
+		{Session: "s", Subject: "local", Status: hub.CallCalling, Tool: "t", Started: now.Add(-time.Second), Arguments: `{"a":[1,"<"]}`, MaxRetries: 2},
+		{Session: "s", Subject: "local", Status: hub.CallRetrying, Tool: "t", Started: now.Add(-time.Second), Arguments: `{"a":"cut of`, Retries: 1},
+		{
+			Session: "s", Subject: "x", Status: hub.CallFailed, Call: "c", Server: "v", Tool: "t", Arguments: "{}", Started: now.Add(-3 * time.Second),
+			Ended: now.Add(-2 * time.Second), Retries: 1, MaxRetries: 2, Code: "timeout", Error: "e", Message: "网络", Others: 3, Resets: now.Add(time.Second),
+		},
+	} {
+		want := marshal(t, StateView(&s, now))
+		if got := string(appendState(nil, &s, now)); got != want {
+			t.Errorf("(-shape +written)\n%s", cmp.Diff(want, got))
+		}
+	}
+}
+
+// A result comes with the event from memory, on one line.
+func TestResult(t *testing.T) {
+	s := hub.CallState{Session: "s", Subject: "x", Status: hub.CallSuccess, Result: []byte("{\n\"content\":\r\n[]}")}
+	e := describe(hub.CallStateChanged{State: s})
+	e.id = 7
+	whole := Event{ID: 7, Kind: e.kind, event: e}
+	line, got := whole.AppendData(nil), decoded(t, whole)
+	if bytes.ContainsAny(line, "\r\n") || string(got.State.Result) != `{ "content":  []}` {
+		t.Errorf("%s", line)
+	}
+	if bytes.Contains(e.appendLine(nil), []byte("content")) {
+		t.Error("the result would be written to the database")
+	}
+	if string(s.Result) != "{\n\"content\":\r\n[]}" {
+		t.Error("the state's own result was changed")
+	}
+}
+
+func TestOtherKinds(t *testing.T) {
+	since := time.Now().UTC()
+	l := begin(t, Options{})
+	r := l.Read(Now, Filter{})
+	for _, e := range []hub.Event{
+		hub.ToolsChanged{Snapshot: 1},
+		hub.ResourcesChanged{},
+		hub.PromptsChanged{},
+		hub.ToolsDrifted{Server: "s", Tools: []string{"a"}},
+		hub.ToolsDrifted{Server: "s"},
+		hub.ServerChanged{Status: hub.Status{
+			Key: "s", State: hub.StateCrashed, Event: "lost", Since: since, Retry: since, Breaker: hub.BreakerOpen, Tools: 3,
+			Reason: hub.E(message.ServerExited, errors.New("cause of the log"), "server", "s"), Stderr: "private",
+		}},
+	} {
+		l.bus.Publish(e)
+	}
+	all := l.next(t, r, 6)
+	if diff := cmp.Diff([]string{"tools.changed", "resources.changed", "prompts.changed", "tools.drifted", "tools.drifted", "server.changed"}, tools(all)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]*api.EventDrift{{Server: "s", Tools: []string{"a"}}, {Server: "s", Tools: []string{}}}, []*api.EventDrift{all[3].Drift, all[4].Drift}); diff != "" {
+		t.Error(diff)
+	}
+	want := &api.EventServer{
+		Key: "s", State: "crashed", Event: "lost", Since: since, Retry: &since, Breaker: "open", Tools: 3, Code: "server_exited",
+		Reason: hub.E(message.ServerExited, nil, "server", "s").Text(message.English).String(),
+	}
+	if diff := cmp.Diff(want, all[5].Server); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	e := &event{id: 5, seq: 1, kind: api.KindToolsChanged, server: `s"`, session: "x", subject: "y"}
+	e.published = hub.ToolsChanged{}
+	f.Add(e.appendLine(nil), int64(4))
+	f.Add([]byte("{}\n\n"), int64(-1))
+	f.Add([]byte(`{"n":1,"event":{"id":9,"kind":"gap"}}`), int64(0))
+	f.Fuzz(func(t *testing.T, body []byte, after int64) {
+		events, err := decode(body, after)
+		if err != nil {
+			return
+		}
+		for _, e := range events {
+			if e.id <= after {
+				t.Fatalf("%d is not after %d", e.id, after)
+			}
+			again, err := decode(e.appendLine(nil), after)
+			if err != nil || len(again) != 1 || again[0].id != e.id || again[0].session != e.session {
+				t.Fatalf("%+v became %+v, %v", e, again, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,189 @@
+// Package events is the one stream of what happens in the hub: it takes what is
+// published on the buses, gives each event an id, and keeps the last ones in
+// memory and, in batches, in the database, so that whoever was away can go on
+// where he was.
+//
+// Nobody who listens has a queue: a [Reader] has a place in the stream, and reads
+// on from there, in memory or, if it has fallen behind, in the database. So it
+// costs nothing to be slow, to others as little as to the hub.
+package events
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/store"
+)
+
+// What is kept at most, if nothing else is said.
+const (
+	DefaultRetention = 24 * time.Hour
+	DefaultMaxBytes  = 64 << 20 // of the batches in the database
+	DefaultRing      = 16 << 20 // bytes in memory
+	maxRing          = 1 << 16  // events in memory
+	maxPending       = 8 << 20  // bytes that wait to be written
+)
+
+// Options is what a [Log] is made of.
+type Options struct {
+	Buses []*bus.Bus // what is published there, from Open on
+
+	DB   *store.DB // nil keeps events in memory only
+	Node string    // whose events they are, among those that share a database
+	Log  *slog.Logger
+
+	Retention time.Duration // in the database; 0 for [DefaultRetention]
+	MaxBytes  int64         // in the database; 0 for [DefaultMaxBytes]
+	Ring      int           // bytes in memory; 0 for [DefaultRing]
+}
+
+// Log keeps the events. Safe for concurrent use.
+//
+// An id is the time in microseconds at which the hub took note of the event, or
+// one more than the id before if that is greater: ids grow strictly, and none is
+// used twice, also when the hub is killed or its clock goes back. What was not
+// written down when it was killed, a quarter of a second at most, is lost; the
+// first event of the next life then is a gap.
+type Log struct {
+	opt  Options
+	log  *slog.Logger
+	subs []*bus.Subscription
+
+	mu        sync.Mutex
+	ring      ring
+	changed   chan struct{} // closed when there is more to read
+	listening int           // readers that got it
+	news      bool          // there is more to read than when it was made
+	last      int64         // id
+	seq       int64         // of the last event: how many there were
+	reserved  int64         // ids up to here may be used; see reserve
+	pruned    int64         // up to this id nothing is kept any more
+	prunedSeq int64         // how many events there were by then
+	written   int64         // up to this id it is in the database, or is known to be lost to it
+	pending   []*event      // that are not written
+	bytes     int           // of pending
+	lost      int64         // events after pending that cannot be written any more, to the last one
+	lostTo    int64         // its id
+	figures   Figures       // but for what is counted elsewhere
+
+	wrote chan struct{} // there is something to write
+
+	// Of the goroutine that writes.
+	size   int64 // of what is in the database; -1 if that is not known yet
+	failed bool  // the last try
+}
+
+// event is one event, of which nobody changes anything any more.
+type event struct {
+	id      int64
+	seq     int64
+	at      time.Time
+	kind    string
+	server  string
+	session string
+	subject string // whose it is; "" if everybody may see it
+	result  []byte // of a call, which only the memory keeps
+	size    int    // that it takes in memory, about
+
+	once      sync.Once
+	published hub.Event    // until it is encoded
+	gap       api.EventGap // of a gap
+	line      []byte       // see data
+}
+
+// Figures are how the stream goes, since Open.
+type Figures struct {
+	Published int64 // events that were taken note of
+	Listeners int   // readers that are not closed
+	Missed    int64 // events that a reader was told of as a gap, as far as their number was known
+	Waiting   int   // to be written to the database
+}
+
+// Figures tells how the stream goes.
+func (l *Log) Figures() Figures {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f := l.figures
+	f.Waiting = len(l.pending)
+	return f
+}
+
+// Open returns the log, which goes on where the one before it has ended. What is
+// published from then on is taken note of when [Log.Run] runs. The error is a
+// [*hub.Error] of the database.
+func Open(ctx context.Context, opt Options) (*Log, error) {
+	opt.Retention = cmp.Or(opt.Retention, DefaultRetention)
+	opt.MaxBytes = cmp.Or(opt.MaxBytes, DefaultMaxBytes)
+	l := &Log{
+		opt: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), changed: make(chan struct{}),
+		wrote: make(chan struct{}, 1), size: -1, ring: ring{most: cmp.Or(opt.Ring, DefaultRing)},
+	}
+	killed := false
+	if opt.DB == nil {
+		l.last = time.Now().UnixMicro()
+		l.pruned, l.written, l.ring.floor = l.last, l.last, l.last
+	} else {
+		var err error
+		if killed, err = l.resume(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if killed {
+		l.add(missing(gapKilled, 0))
+	}
+	for _, b := range opt.Buses {
+		l.subs = append(l.subs, b.Subscribe(queue))
+	}
+	return l, nil
+}
+
+// add gives an event its id and keeps it. Only one goroutine adds.
+func (l *Log) add(e *event) {
+	e.at = time.Now()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e.id, e.seq = max(e.at.UnixMicro(), l.last+1), l.seq+1
+	l.last, l.seq, l.news = e.id, e.seq, true
+	l.figures.Published++
+	l.figures.Missed += e.gap.Missed
+	l.ring.push(e)
+	if l.opt.DB == nil {
+		l.written = e.id
+	} else {
+		l.await(e)
+	}
+	if last := l.ring.trim(l.written); l.opt.DB == nil && last != nil {
+		l.pruned, l.prunedSeq = last.id, last.seq
+	}
+}
+
+// await has an event wait for being written. The caller holds mu.
+func (l *Log) await(e *event) {
+	if l.lost > 0 || l.bytes+e.size > maxPending {
+		l.lost++
+		l.lostTo = e.id
+		return
+	}
+	l.pending = append(l.pending, e)
+	l.bytes += e.size
+	select {
+	case l.wrote <- struct{}{}:
+	default: // it knows
+	}
+}
+
+// announce wakes those who wait, if there is anything to read.
+func (l *Log) announce() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.news {
+		close(l.changed)
+		l.changed, l.listening, l.news = make(chan struct{}), 0, false
+	}
+}

@@ -1,0 +1,113 @@
+package events
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+const (
+	queue      = 8 << 10                // events of one bus that wait to be taken
+	writeEvery = 250 * time.Millisecond // what is younger may be lost when the hub is killed
+	pruneEvery = time.Minute
+	endLimit   = 5 * time.Second // to write what is left at the end
+
+	// Listeners are woken together, and the less often the more there are: what
+	// they take of the processor then is the same however much happens.
+	pace    = 5 * time.Millisecond
+	paceFor = 50 * time.Microsecond // more for each of them
+)
+
+// taken is what was published.
+type taken struct {
+	event hub.Event
+	lost  int64 // that were published just before, and not received
+}
+
+// Run takes note of what is published on the buses, from [Open] until ctx ends;
+// it writes everything down, and returns nil. It must not run twice.
+func (l *Log) Run(ctx context.Context) error {
+	in := make(chan taken, 64)
+	var takers, writer sync.WaitGroup
+	for _, sub := range l.subs {
+		takers.Go(func() { pass(ctx, sub, in) })
+	}
+	takers.Go(func() { <-ctx.Done() }) // also without any bus
+	go func() {
+		takers.Wait()
+		close(in)
+	}()
+	done := make(chan struct{})
+	if l.opt.DB != nil {
+		writer.Go(func() { l.write(done) })
+	}
+	l.take(in)
+	close(done)
+	writer.Wait()
+	return nil
+}
+
+// pass gives on what a subscription receives.
+func pass(ctx context.Context, sub *bus.Subscription, in chan<- taken) {
+	defer sub.Close()
+	for {
+		select {
+		case e := <-sub.C():
+			in <- taken{e, sub.Dropped()}
+		case <-ctx.Done():
+			for len(sub.C()) > 0 {
+				in <- taken{<-sub.C(), sub.Dropped()}
+			}
+			return
+		}
+	}
+}
+
+// take adds what comes, until there is no more, and wakes the listeners.
+func (l *Log) take(in <-chan taken) {
+	defer l.announce()
+	var quiet <-chan time.Time // until listeners are woken again; nil if they can be at once
+	waiting := false
+	for {
+		select {
+		case t, more := <-in:
+			if !more {
+				return
+			}
+			l.one(t)
+			if waiting = quiet != nil; !waiting {
+				quiet = time.After(l.wake())
+			}
+		case <-quiet:
+			quiet = nil
+			if waiting {
+				waiting = false
+				quiet = time.After(l.wake())
+			}
+		}
+	}
+}
+
+// one adds what was published.
+func (l *Log) one(t taken) {
+	l.reserve()
+	if t.lost > 0 {
+		l.add(missing(gapRush, t.lost))
+	}
+	if e := describe(t.event); e != nil {
+		l.add(e)
+	}
+}
+
+// wake announces what there is to read, and returns for how long nothing more
+// is to be announced.
+func (l *Log) wake() time.Duration {
+	l.mu.Lock()
+	n := l.listening
+	l.mu.Unlock()
+	l.announce()
+	return pace + time.Duration(n)*paceFor
+}

@@ -1,0 +1,106 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/auth"
+	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/callstate"
+	"github.com/toolcrib/toolcrib/internal/events"
+	"github.com/toolcrib/toolcrib/internal/hub"
+)
+
+type (
+	stateListOutput struct{ Body api.CallStateList }
+	stateInput      struct {
+		Session string `path:"session" doc:"The session, by its name in the state, or by the name that the caller has given it; percent-encoded"`
+	}
+	stateOutput struct{ Body api.CallState }
+	retryOutput struct{ Body api.CallResult }
+)
+
+// callStates registers what sessions show of their calls.
+func (d *Door) callStates() {
+	const place = "/states/{session}"
+	add(d, operation{
+		id: "listStates", method: http.MethodGet, path: "/states", group: aboutTools, summary: "The sessions that show a call, the one that called last first",
+		about: "An administrator sees those of all callers, others their own. What changes comes as events named `call.state`.",
+	}, func(ctx context.Context, _ *struct{}) (*stateListOutput, error) {
+		p, now := auth.From(ctx), time.Now()
+		subject := p.Subject
+		if p.Role >= hub.RoleAdmin {
+			subject = ""
+		}
+		out := &stateListOutput{api.CallStateList{States: []api.CallState{}}}
+		for _, s := range d.opt.States.States(subject) {
+			out.Body.States = append(out.Body.States, events.StateView(&s, now))
+		}
+		return out, nil
+	})
+	add(d, operation{
+		id: "getState", method: http.MethodGet, path: place, group: aboutTools, summary: "What a session shows of its call",
+		about: "A session that has called nothing lately is idle, and so is one that is somebody else's. " +
+			"Callers without a session have one by their door and subject, such as `rest:local`.",
+	}, func(ctx context.Context, in *stateInput) (*stateOutput, error) {
+		_, s := d.state(ctx, in.Session)
+		return &stateOutput{events.StateView(&s, time.Now())}, nil
+	})
+	add(d, operation{
+		id: "retryState", method: http.MethodPost, path: place + "/retry", group: aboutTools, summary: "Make the call of a session that failed once more",
+		about: "With the same arguments and on behalf of the same caller, if `canRetry` says so. " +
+			"It is a person's decision: the call is made also if it may have taken effect before.",
+		errors: unanswered(),
+	}, d.retry)
+	add(d, operation{
+		id: "clearState", method: http.MethodDelete, path: place, group: aboutTools, summary: "Have a session be idle whose call has ended",
+		errors: []int{http.StatusConflict},
+	}, func(ctx context.Context, in *stateInput) (*struct{}, error) {
+		name, _ := d.state(ctx, in.Session)
+		return nil, failed(d.opt.States.Clear(name))
+	})
+}
+
+// state finds what a session shows, and by which name it is kept. One that whoever
+// asks may not see is as one that is not there.
+func (d *Door) state(ctx context.Context, session string) (name string, s hub.CallState) {
+	p := auth.From(ctx)
+	named := callstate.Named(p.Subject, session)
+	for _, name := range [...]string{session, named} {
+		if s, ok := d.opt.States.State(name); ok && (p.Role >= hub.RoleAdmin || s.Subject == p.Subject) {
+			return name, s
+		}
+	}
+	return named, hub.CallState{Session: session, Subject: p.Subject, Status: hub.CallIdle}
+}
+
+// retry makes the call of a session once more.
+func (d *Door) retry(ctx context.Context, in *stateInput) (*retryOutput, error) {
+	name, _ := d.state(ctx, in.Session)
+	again, err := d.opt.States.Retry(name)
+	if err != nil {
+		return nil, failed(err)
+	}
+	result, err := d.again(ctx, name, again)
+	again.Call.End(hub.OutcomeFailed, err, nil) // if that has not been done
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &retryOutput{*result}, nil
+}
+
+func (d *Door) again(ctx context.Context, name string, again *callstate.Retry) (*api.CallResult, error) {
+	m, err := request(again.Raw)
+	if err != nil {
+		return nil, err
+	}
+	if name == callstate.Session(again.Principal, "") {
+		name = "" // it has no session
+	}
+	return d.do(ctx, &call.Request{
+		Principal: again.Principal, SessionRef: name, Viewer: again.Viewer, Message: m, Level: again.Level, Lang: again.Lang,
+		Exchange: silent{}, Timeout: again.Timeout, MaxRetries: &again.MaxRetries, UserMessage: again.UserMessage, Again: again.Call,
+	})
+}

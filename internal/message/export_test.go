@@ -1,0 +1,14 @@
+package message
+
+// ClassesOf are the classes that a code is entered under.
+func ClassesOf(code Code) []Class {
+	var all []Class
+	for class, codes := range classified {
+		for _, c := range codes {
+			if c == code {
+				all = append(all, class)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// mostServers is how many servers a [Tally] counts apart. There are as many as
+// have ever been configured while the hub runs.
+const mostServers = 10_000
+
+// Tally counts what the records of calls say of errors, of attempts and of
+// waiting. The zero value is ready. Safe for concurrent use.
+type Tally struct {
+	mu  sync.Mutex
+	all Errors
+}
+
+// Observe counts a call that ended. It is to be called once for each of them,
+// and keeps nothing of the record.
+func (t *Tally) Observe(r *hub.CallRecord) {
+	if r.Code == "" && r.Queued == 0 && len(r.Attempts) < 2 {
+		return // as almost all do
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.Code != "" {
+		code := message.Code(r.Code)
+		if !message.Known(code) {
+			code = message.Internal // a code that nobody has written a text for is a fault of ours
+		}
+		add(&t.all.Codes, code, 1)
+	}
+	if r.Queued > 0 && r.Server != "" {
+		add(&t.all.Waited, r.Server, r.Queued)
+	}
+	for i := 1; i < len(r.Attempts); i++ {
+		before, now := r.Attempts[i-1].Server, r.Attempts[i].Server
+		if before == now {
+			add(&t.all.Retries, now, 1)
+		} else {
+			add(&t.all.Failovers, before, 1)
+		}
+	}
+}
+
+// Errors returns what was counted.
+func (t *Tally) Errors() Errors {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Errors{
+		Codes: maps.Clone(t.all.Codes), Retries: maps.Clone(t.all.Retries),
+		Failovers: maps.Clone(t.all.Failovers), Waited: maps.Clone(t.all.Waited),
+	}
+}
+
+// add adds to a count, of which there are not more than mostServers.
+func add[K comparable, N int64 | time.Duration](counts *map[K]N, key K, n N) {
+	if *counts == nil {
+		*counts = map[K]N{}
+	}
+	if _, there := (*counts)[key]; there || len(*counts) < mostServers {
+		(*counts)[key] += n
+	}
+}

@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+func TestTally(t *testing.T) {
+	tally := &Tally{}
+	for _, r := range []hub.CallRecord{
+		{Server: "a", Outcome: hub.OutcomeOK},
+		{Server: "a", Outcome: hub.OutcomeToolError},
+		{Server: "a", Outcome: hub.OutcomeOK, Attempts: []hub.Attempt{{Server: "a", Code: "server_down"}}},
+		{Server: "a", Outcome: hub.OutcomeOK, Queued: time.Second, Attempts: []hub.Attempt{
+			{Server: "a", Code: "server_down"}, {Server: "a", Code: "server_down"}, {Server: "a"},
+		}},
+		{Server: "b", Outcome: hub.OutcomeFailed, Code: string(message.Timeout), Queued: 2 * time.Second, Attempts: []hub.Attempt{
+			{Server: "a", Code: "server_down"}, {Server: "c", Code: "server_down"}, {Server: "c", Code: "timeout"}, {Server: "b", Code: "timeout"},
+		}},
+		{Server: "b", Outcome: hub.OutcomeFailed, Code: string(message.Timeout), Queued: time.Second},
+		{Outcome: hub.OutcomeFailed, Code: string(message.ToolUnknown), Queued: time.Second},
+		{Server: "a", Outcome: hub.OutcomeFailed, Code: "made up"},
+	} {
+		tally.Observe(&r)
+	}
+	got := tally.Errors()
+	want := Errors{
+		Codes:     map[message.Code]int64{message.Timeout: 2, message.ToolUnknown: 1, message.Internal: 1},
+		Retries:   map[string]int64{"a": 2, "c": 1},
+		Failovers: map[string]int64{"a": 1, "c": 1},
+		Waited:    map[string]time.Duration{"a": time.Second, "b": 3 * time.Second},
+	}
+	if !maps.Equal(got.Codes, want.Codes) || !maps.Equal(got.Retries, want.Retries) ||
+		!maps.Equal(got.Failovers, want.Failovers) || !maps.Equal(got.Waited, want.Waited) {
+		t.Errorf("got  %+v,\nwant %+v", got, want)
+	}
+	got.Codes[message.Timeout] = 99
+	if tally.Errors().Codes[message.Timeout] != 2 {
+		t.Error("what was counted can be changed from outside")
+	}
+}
+
+func TestTallyIsBounded(t *testing.T) {
+	tally := &Tally{}
+	for i := range mostServers + 10 {
+		tally.Observe(&hub.CallRecord{Server: fmt.Sprint(i), Queued: 1})
+	}
+	tally.Observe(&hub.CallRecord{Server: "0", Queued: 1})
+	if e := tally.Errors(); len(e.Waited) != mostServers || e.Waited["0"] != 2 {
+		t.Errorf("it counts %d servers, and %d of the first", len(e.Waited), e.Waited["0"])
+	}
+}
+
+func TestTallyFromEverywhere(t *testing.T) {
+	tally := &Tally{}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 100 {
+				tally.Observe(&hub.CallRecord{Code: string(message.Timeout)})
+				tally.Errors()
+			}
+		})
+	}
+	all.Wait()
+	if n := tally.Errors().Codes[message.Timeout]; n != 800 {
+		t.Errorf("counted %d", n)
+	}
+}
+
+func BenchmarkTally(b *testing.B) {
+	tally, r := &Tally{}, &hub.CallRecord{Server: "a", Tool: "t", Outcome: hub.OutcomeOK}
+	b.ReportAllocs()
+	for b.Loop() {
+		tally.Observe(r)
+	}
+}
