@@ -98,6 +98,28 @@ func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition st
 	return nil
 }
 
+// eachOfPart is [eachEntry] for the entries of a chain from first to last, before
+// one, in their order, and without their hashes: queries have no use for them.
+func eachOfPart(ctx context.Context, q reader, node string, first, last, before int64, f func(*entry)) error {
+	rows, err := q.QueryContext(ctx, "SELECT seq, at, kind, call, body FROM audit_entry WHERE node = $1 AND seq >= $2 AND seq <= $3 AND seq < $4 ORDER BY seq",
+		node, first, last, before)
+	if err != nil {
+		return fmt.Errorf("reading entries: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		e := entry{node: node}
+		if err := rows.Scan(&e.seq, &e.at, &e.kind, &e.call, &e.body); err != nil {
+			return fmt.Errorf("reading an entry: %w", err)
+		}
+		f(&e)
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("reading entries: %w", err)
+	}
+	return nil
+}
+
 // chunkSize is how many entries of a chain are read at once where all are.
 const chunkSize = 1000
 

@@ -3,8 +3,11 @@ package audit
 import (
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"fmt"
+	"hash/fnv"
 	"slices"
+	"sort"
 	"strconv"
 	"strings"
 
@@ -23,7 +26,7 @@ type part struct {
 	first, last  int64 // seq
 	since, until int64 // the earliest and the latest time of an entry
 	pending      string
-	terms        string // one in each line, with a line end before the first and after the last
+	terms        string // of termSize characters each, sorted
 }
 
 // partOf is the part of entries that follow one another. pending are the
@@ -56,30 +59,34 @@ func partOf(list []entry, pending []int64) part {
 		all = append(all, t)
 	}
 	slices.Sort(all)
-	p.terms = "\n" + strings.Join(all, "")
+	p.terms = strings.Join(all, "")
 	return p
 }
 
-// term is a line of a part's terms; "" for no value. Two values may have the
-// same: what is found by a term is compared again.
+// termSize is how many characters stand for a value: 30 bits of a hash. Two
+// values may have the same, so what is found by a term is compared again; short
+// ones are read sooner.
+const termSize = 5
+
+// term stands for a value; "" for none.
 func term(dimension byte, value string) string {
 	if value == "" {
 		return ""
 	}
-	value = strings.ToValidUTF8(clip(value, 100), "?")
-	return string(dimension) + strings.Map(func(r rune) rune {
-		if r < ' ' {
-			return ' '
-		}
-		return r
-	}, value) + "\n"
+	h := fnv.New64a()
+	h.Write([]byte{dimension})
+	h.Write([]byte(value))
+	var sum [8]byte
+	return base64.RawURLEncoding.EncodeToString(h.Sum(sum[:0]))[:termSize]
 }
 
 // has reports whether the terms have each of those asked for, which come from
 // [term].
 func (p *part) has(asked []string) bool {
+	n := len(p.terms) / termSize
 	for _, t := range asked {
-		if !strings.Contains(p.terms, "\n"+t) {
+		at := sort.Search(n, func(i int) bool { return p.terms[i*termSize:(i+1)*termSize] >= t })
+		if at == n || p.terms[at*termSize:(at+1)*termSize] != t {
 			return false
 		}
 	}

@@ -187,13 +187,13 @@ func (w *walk) fill(ctx context.Context, left *int) error {
 		w.before = min(w.before, p.first)
 		return nil
 	}
-	list, err := entries(ctx, w.tx, "node = $1 AND seq >= $2 AND seq <= $3 AND seq < $4 ORDER BY seq", w.node, p.first, p.last, w.before)
+	w.buffer = w.buffer[:0]
+	err := eachOfPart(ctx, w.tx, w.node, p.first, p.last, w.before, func(e *entry) { w.buffer = append(w.buffer, *e) })
 	if err != nil {
 		return err
 	}
-	w.buffer = list
-	*left -= len(list)
-	if len(list) == 0 {
+	*left -= len(w.buffer)
+	if len(w.buffer) == 0 {
 		w.before = min(w.before, p.first)
 	}
 	return nil
@@ -235,12 +235,11 @@ func endings(ctx context.Context, q reader, node string, since, until int64, f f
 		return err
 	}
 	for i := range list {
-		err := eachEntry(ctx, q, func(e *entry) error {
+		err := eachOfPart(ctx, q, node, list[i].first, list[i].last, farEnd, func(e *entry) {
 			if since <= e.at && e.at < until && (e.kind == kindCall || e.kind == kindOutcome) {
 				f(e)
 			}
-			return nil
-		}, "node = $1 AND seq >= $2 AND seq <= $3 ORDER BY seq", node, list[i].first, list[i].last)
+		})
 		if err != nil {
 			return err
 		}

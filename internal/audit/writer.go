@@ -57,8 +57,8 @@ func (o *op) answer(err error) {
 //
 // [Log.Finish] is to be called afterwards in either case.
 func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
-	o := newOp(kindIntent, r)
-	o.done = make(chan error, 1)
+	o, done := newOp(kindIntent, r), make(chan error, 1)
+	o.done = done // which is Run's from the queue on
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
@@ -69,7 +69,7 @@ func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	return l.wait(ctx, o)
+	return l.wait(ctx, o, done)
 }
 
 // Finish records how a call ended. That of a call that may change something has
@@ -78,9 +78,11 @@ func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 // as soon as that is possible: there is nothing to be done but to tell of it.
 func (l *Log) Finish(ctx context.Context, r *hub.CallRecord) error {
 	o := newOp(kindCall, r)
+	var done chan error
 	if r.Changing {
-		o.done = make(chan error, 1)
+		done = make(chan error, 1)
 	}
+	o.done = done // which is Run's from the queue on
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
@@ -91,10 +93,10 @@ func (l *Log) Finish(ctx context.Context, r *hub.CallRecord) error {
 		l.total.Add(1)
 		return nil // it is told by an entry, as soon as one can be written
 	}
-	if o.done == nil {
+	if done == nil {
 		return nil
 	}
-	return l.wait(ctx, o)
+	return l.wait(ctx, o, done)
 }
 
 // over reports whether Run has ended.
@@ -119,8 +121,7 @@ func newOp(k kind, r *hub.CallRecord) *op {
 	return o
 }
 
-func (l *Log) wait(ctx context.Context, o *op) error {
-	done := o.done
+func (l *Log) wait(ctx context.Context, o *op, done <-chan error) error {
 	select {
 	case err := <-done:
 		return err

@@ -110,13 +110,15 @@ func TestSlow(t *testing.T) {
 		for i := range 10 {
 			l.publish(i*500, i*500+500)
 			l.next(t, fast, 500)
-			l.flush(t.Context())
+			l.writtenDown(t)
 		}
 		l.publish(5000, 5001) // which has the ring drop what is written
 		all := l.next(t, r, 5001)
+		l.mu.Lock()
 		if l.ring.bytes > 64<<10 {
 			t.Errorf("%d bytes are in memory", l.ring.bytes)
 		}
+		l.mu.Unlock()
 		for i, e := range all {
 			if e.Call == nil || e.Call.Tool != fmt.Sprint("tool", i) {
 				t.Fatalf("event %d is %+v", i, e)
@@ -157,7 +159,7 @@ func TestRetention(t *testing.T) {
 		gone := l.Read(l.next(t, slow, 1)[0].ID, Filter{})
 		l.publish(1, 3000)
 		l.next(t, r, 3000)
-		l.flush(t.Context())
+		l.writtenDown(t)
 		l.prune(t.Context())
 		var size int64
 		must(t, db.QueryRow("SELECT SUM(size) FROM event_batch").Scan(&size))
@@ -201,16 +203,12 @@ func TestDatabaseAway(t *testing.T) {
 	from := r.at
 	rename("event_batch", "away")
 	long := strings.Repeat("x", 1<<10)
-	const n = 3 * maxPending >> 10
+	const n = 8000 // which are more bytes than may wait
 	for i := range n {
 		l.bus.Publish(ended(long))
 		if i%1000 == 999 {
 			l.next(t, r, 1000)
 		}
-	}
-	l.next(t, r, n%1000)
-	if l.flush(t.Context()) {
-		t.Fatal("it could be written")
 	}
 	l.mu.Lock()
 	if l.bytes > maxPending || l.lost == 0 || l.ring.bytes > 2*max(l.ring.most, maxPending)+maxBatch {
@@ -218,9 +216,7 @@ func TestDatabaseAway(t *testing.T) {
 	}
 	l.mu.Unlock()
 	rename("away", "event_batch")
-	if !l.flush(t.Context()) {
-		t.Fatal("it could not be written")
-	}
+	l.writtenDown(t)
 	l.stop()
 	l = begin(t, Options{DB: db, Node: "n"})
 	kept, missed := int64(0), int64(0)

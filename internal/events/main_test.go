@@ -87,6 +87,18 @@ func (l *life) settle(t testing.TB, seq int64) {
 	t.Fatalf("%d events were not taken", seq)
 }
 
+// writtenDown waits until nothing waits to be written.
+func (l *life) writtenDown(t testing.TB) {
+	t.Helper()
+	for range 10_000 {
+		if l.Figures().Waiting == 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("the events are not written")
+}
+
 func decoded(t testing.TB, e Event) api.Event {
 	t.Helper()
 	var v api.Event
