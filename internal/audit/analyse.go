@@ -121,7 +121,7 @@ func eachHour(ctx context.Context, q reader, node string, first, last int64, hou
 	if err != nil {
 		return fmt.Errorf("reading figures: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err tells what went wrong
 	for rows.Next() {
 		var at int64
 		var text string

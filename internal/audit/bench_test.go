@@ -52,6 +52,8 @@ func BenchmarkRecord(b *testing.B) {
 				wg.Wait()
 				stop()
 				b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e3, "us-cpu/op")
+				m := l.Measured()
+				b.ReportMetric(float64(m.Written)/float64(max(1, m.Commits)), "entries/commit")
 				if l.Lost() > 0 {
 					b.Errorf("%d lost", l.Lost())
 				}

@@ -270,7 +270,6 @@ const chunk = 16
 
 // insert writes rows.
 func (c *chain) insert(ctx context.Context, tx *sql.Tx, list []entry) error {
-	var full *sql.Stmt
 	args := make([]any, 0, 7*min(len(list), chunk))
 	for len(list) > 0 {
 		n := min(len(list), chunk)
@@ -279,19 +278,7 @@ func (c *chain) insert(ctx context.Context, tx *sql.Tx, list []entry) error {
 			e := &list[i]
 			args = append(args, e.node, e.seq, e.at, string(e.kind), e.call, e.body, e.hash)
 		}
-		var err error
-		if n == chunk && full == nil && len(list) >= 2*chunk {
-			if full, err = tx.PrepareContext(ctx, c.statement(chunk)); err != nil {
-				return fmt.Errorf("preparing to write entries: %w", err)
-			}
-			defer full.Close()
-		}
-		if n == chunk && full != nil {
-			_, err = full.ExecContext(ctx, args...)
-		} else {
-			_, err = tx.ExecContext(ctx, c.statement(n), args...)
-		}
-		if err != nil {
+		if _, err := tx.ExecContext(ctx, c.statement(n), args...); err != nil {
 			return fmt.Errorf("writing entries: %w", err)
 		}
 		list = list[n:]

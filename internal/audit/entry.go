@@ -82,7 +82,7 @@ func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition st
 	if err != nil {
 		return fmt.Errorf("reading entries: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err tells what went wrong
 	for rows.Next() {
 		var e entry
 		if err := rows.Scan(&e.node, &e.seq, &e.at, &e.kind, &e.call, &e.body, &e.hash); err != nil {
@@ -98,15 +98,16 @@ func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition st
 	return nil
 }
 
-// eachOfPart is [eachEntry] for the entries of a chain from first to last, before
-// one, in their order, and without their hashes: queries have no use for them.
-func eachOfPart(ctx context.Context, q reader, node string, first, last, before int64, f func(*entry)) error {
-	rows, err := q.QueryContext(ctx, "SELECT seq, at, kind, call, body FROM audit_entry WHERE node = $1 AND seq >= $2 AND seq <= $3 AND seq < $4 ORDER BY seq",
-		node, first, last, before)
+// eachOfPart is [eachEntry] for the entries of a chain from first to last, in
+// their order, and without their hashes: queries have no use for them. more is
+// further conditions, whose parameters begin with $4.
+func eachOfPart(ctx context.Context, q reader, f func(*entry), node string, first, last int64, more string, args ...any) error {
+	rows, err := q.QueryContext(ctx, "SELECT seq, at, kind, call, body FROM audit_entry WHERE node = $1 AND seq >= $2 AND seq <= $3"+more+" ORDER BY seq",
+		append([]any{node, first, last}, args...)...)
 	if err != nil {
 		return fmt.Errorf("reading entries: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err tells what went wrong
 	for rows.Next() {
 		e := entry{node: node}
 		if err := rows.Scan(&e.seq, &e.at, &e.kind, &e.call, &e.body); err != nil {

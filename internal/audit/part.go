@@ -63,10 +63,10 @@ func partOf(list []entry, pending []int64) part {
 	return p
 }
 
-// termSize is how many characters stand for a value: 30 bits of a hash. Two
+// termSize is how many characters stand for a value: 24 bits of a hash. Two
 // values may have the same, so what is found by a term is compared again; short
 // ones are read sooner.
-const termSize = 5
+const termSize = 4
 
 // term stands for a value; "" for none.
 func term(dimension byte, value string) string {
@@ -108,7 +108,7 @@ func parts(ctx context.Context, q reader, condition string, args ...any) ([]part
 	if err != nil {
 		return nil, fmt.Errorf("reading parts: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }() // Err tells what went wrong
 	var all []part
 	for rows.Next() {
 		var p part

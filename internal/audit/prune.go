@@ -31,7 +31,7 @@ func (w *writer) prune(ctx context.Context, now time.Time) error {
 			return err
 		}
 		// Who waits for a record comes in between.
-		if w.drain(); w.urgent {
+		if w.drain(); w.urgent > 0 {
 			w.write(ctx)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// DefaultLimit is how many calls a page has where nothing is said, and
-	// MaxLimit how many at most.
+	// DefaultLimit is how many calls a page has where nothing is said.
 	DefaultLimit = 50
-	MaxLimit     = 1000
+	// MaxLimit is how many calls a page has at most.
+	MaxLimit = 1000
 	// most is how many entries are read for one page: what takes longer goes on
 	// at the cursor.
 	most = 25_600
@@ -36,11 +36,15 @@ func (l *Log) Query(ctx context.Context, f Filter, from string, limit int) (*Pag
 	limit = min(limit, MaxLimit)
 	l.flush(ctx)
 	page := &Page{Calls: []Call{}}
+	position := "instr"
+	if l.db.Postgres() {
+		position = "strpos"
+	}
 	err = l.db.View(ctx, func(tx *sql.Tx) error {
 		if f.Call != "" {
 			return byID(ctx, tx, &f, page)
 		}
-		m, err := newMerge(ctx, tx, &f, after)
+		m, err := newMerge(ctx, tx, position, &f, after)
 		if err != nil {
 			return err
 		}
@@ -154,6 +158,28 @@ func (f *Filter) terms() (all, outcomes []string) {
 		outcomes = append(outcomes, term('o', string(o)))
 	}
 	return all, outcomes
+}
+
+// pieces are what stands in the body of an entry that has what is asked for, and
+// in few others: those are not handed over by the database.
+func (f *Filter) pieces() []string {
+	var all []string
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, strings.ToValidUTF8(string(appendText(nil, name, value)), "\ufffd"))
+		}
+	}
+	add(`"session":`, f.Session)
+	add(`"subject":`, f.Subject)
+	add(`"door":`, string(f.Door))
+	add(`"server":`, f.Server)
+	add(`"tool":`, f.Tool)
+	add(`"method":`, f.Method)
+	add(`"code":`, f.Code)
+	if len(f.Outcomes) == 1 {
+		add(`"outcome":`, string(f.Outcomes[0]))
+	}
+	return all
 }
 
 // withIntents puts in what only the intents of calls tell: the arguments.

@@ -71,9 +71,8 @@ func (p *parser) peek() byte {
 
 // token is the next string, number or word, as it is written.
 func (p *parser) token() []byte {
-	start := p.at
 	if p.peek() == '"' {
-		start = p.at
+		start := p.at
 		for p.at++; p.src[p.at] != '"'; p.at++ {
 			if p.src[p.at] == '\\' {
 				p.at++
@@ -82,7 +81,7 @@ func (p *parser) token() []byte {
 		p.at++
 		return p.src[start:p.at]
 	}
-	start = p.at
+	start := p.at
 	for p.at < len(p.src) && !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(p.src[p.at])) {
 		p.at++
 	}
@@ -157,8 +156,8 @@ func (p *parser) pass() {
 func (p *parser) object(dst []byte) []byte {
 	p.at++
 	dst = append(dst, '{')
-	var named bool      // another member says that "value" is a secret
-	var from, to = 0, 0 // where "value" stands
+	var named bool   // another member says that "value" is a secret
+	from, to := 0, 0 // where "value" stands
 	for first := true; !p.after('}'); first = false {
 		if !first {
 			p.after(',')

@@ -133,7 +133,7 @@ func TestTampered(t *testing.T) {
 		"exchanged":    {[]string{"UPDATE audit_entry SET seq = -7 WHERE seq = 7", "UPDATE audit_entry SET seq = 7 WHERE seq = 8", "UPDATE audit_entry SET seq = 8 WHERE seq = -7"}, 7, message.AuditEntryChanged},
 		"given away":   {[]string{"UPDATE audit_entry SET node = 'other' WHERE seq = 30"}, 30, message.AuditEntryMissing},
 		"put in":       {[]string{"INSERT INTO audit_entry SELECT node, 0, at, kind, call, body, hash FROM audit_entry WHERE seq = 1"}, 0, message.AuditEntryChanged},
-		"terms":        {[]string{"UPDATE audit_part SET terms = SUBSTR(terms, 6) WHERE first = 257"}, 257, message.AuditIndexWrong},
+		"terms":        {[]string{"UPDATE audit_part SET terms = SUBSTR(terms, 5) WHERE first = 257"}, 257, message.AuditIndexWrong},
 		"part removed": {[]string{"DELETE FROM audit_part WHERE first = 257"}, 257, message.AuditIndexWrong},
 	} {
 		t.Run(name, func(t *testing.T) {

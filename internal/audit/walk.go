@@ -25,7 +25,9 @@ type merge struct {
 	left  int // entries that may still be read
 }
 
-func newMerge(ctx context.Context, tx *sql.Tx, f *Filter, after cursor) (*merge, error) {
+// newMerge begins after a cursor. position is how the database calls the
+// function that tells where a text stands in another.
+func newMerge(ctx context.Context, tx *sql.Tx, position string, f *Filter, after cursor) (*merge, error) {
 	all, err := nodes(ctx, tx)
 	if err != nil {
 		return nil, err
@@ -39,7 +41,7 @@ func newMerge(ctx context.Context, tx *sql.Tx, f *Filter, after cursor) (*merge,
 		if !given {
 			before = farEnd
 		}
-		w, err := newWalk(ctx, tx, f, node, before)
+		w, err := newWalk(ctx, tx, position, f, node, before)
 		if err != nil {
 			return nil, err
 		}
@@ -92,11 +94,14 @@ type walk struct {
 	tx       *sql.Tx
 	filter   *Filter
 	all, any []string // terms
+	pieces   string   // condition on bodies, and its parameters
+	values   []any
 	node     string
 	open     map[int64]bool // intents without an outcome
 
 	before int64 // what was given out, or passed over, begins here
 	buffer []entry
+	low    int64  // where the part in the buffer begins
 	parts  []part // to be looked at, newest first
 	bound  int64  // parts that begin before it were not read yet
 	done   bool   // there is nothing more to be read
@@ -105,9 +110,13 @@ type walk struct {
 	at    int64 // the time of its entry
 }
 
-func newWalk(ctx context.Context, tx *sql.Tx, f *Filter, node string, before int64) (*walk, error) {
-	w := &walk{tx: tx, filter: f, node: node, open: make(map[int64]bool), before: before, bound: before}
+func newWalk(ctx context.Context, tx *sql.Tx, position string, f *Filter, node string, before int64) (*walk, error) {
+	w := &walk{tx: tx, filter: f, node: node, open: make(map[int64]bool), before: before, low: farEnd, bound: before}
 	w.all, w.any = f.terms()
+	for _, piece := range f.pieces() {
+		w.values = append(w.values, piece)
+		w.pieces += fmt.Sprintf(" AND %s(body, $%d) > 0", position, len(w.values)+3)
+	}
 	t, err := readTail(ctx, tx, node)
 	if err != nil {
 		return nil, err
@@ -135,6 +144,7 @@ func (w *walk) advance(ctx context.Context, left *int) error {
 			}
 			w.before = e.seq
 		}
+		w.before = min(w.before, w.low)
 		if w.done || *left <= 0 {
 			return nil
 		}
@@ -187,16 +197,10 @@ func (w *walk) fill(ctx context.Context, left *int) error {
 		w.before = min(w.before, p.first)
 		return nil
 	}
-	w.buffer = w.buffer[:0]
-	err := eachOfPart(ctx, w.tx, w.node, p.first, p.last, w.before, func(e *entry) { w.buffer = append(w.buffer, *e) })
-	if err != nil {
-		return err
-	}
-	*left -= len(w.buffer)
-	if len(w.buffer) == 0 {
-		w.before = min(w.before, p.first)
-	}
-	return nil
+	w.buffer, w.low = w.buffer[:0], min(w.before, p.first)
+	*left -= int(p.last - p.first)
+	keep := func(e *entry) { w.buffer = append(w.buffer, *e) }
+	return eachOfPart(ctx, w.tx, keep, w.node, p.first, min(p.last, w.before-1), w.pieces, w.values...)
 }
 
 // may reports whether a part may have what is asked for.
@@ -235,11 +239,7 @@ func endings(ctx context.Context, q reader, node string, since, until int64, f f
 		return err
 	}
 	for i := range list {
-		err := eachOfPart(ctx, q, node, list[i].first, list[i].last, farEnd, func(e *entry) {
-			if since <= e.at && e.at < until && (e.kind == kindCall || e.kind == kindOutcome) {
-				f(e)
-			}
-		})
+		err := eachOfPart(ctx, q, f, node, list[i].first, list[i].last, " AND at >= $4 AND at < $5 AND kind IN ('call', 'outcome')", since, until)
 		if err != nil {
 			return err
 		}

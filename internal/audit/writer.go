@@ -19,6 +19,10 @@ const (
 	backlogSize = 16384
 	// delay is how long a record that nobody waits for waits for others.
 	delay = 250 * time.Millisecond
+	// siblings is how long a record waits for those of others who waited the
+	// last time as well: much less than the disk takes, and one commit for all of
+	// them costs little more than for one.
+	siblings = 200 * time.Microsecond
 	// batchSize is the number of records at which they do not wait.
 	batchSize = 2048
 	// retryAfter is the time after which writing is tried again.
@@ -169,7 +173,8 @@ func (l *Log) flush(ctx context.Context) *position {
 type writer struct {
 	*Log
 	batch   []*op
-	urgent  bool // somebody waits
+	urgent  int  // how many wait
+	before  int  // how many waited the last time
 	failing bool // the last attempt failed
 }
 
@@ -193,8 +198,8 @@ func (l *Log) Run(ctx context.Context) error {
 			first := len(w.batch) == 0
 			w.take(o)
 			switch {
-			case w.urgent || len(w.batch) >= batchSize && !w.failing:
-				w.drain()
+			case w.urgent > 0 || len(w.batch) >= batchSize && !w.failing:
+				w.gather()
 				w.write(whole)
 				if w.failing && len(w.batch) > 0 {
 					due.Reset(retryAfter)
@@ -222,13 +227,25 @@ func (l *Log) Run(ctx context.Context) error {
 
 // take puts a record to those that are to be written.
 func (w *writer) take(o *op) {
-	w.urgent = w.urgent || o.done != nil
+	if o.done != nil {
+		w.urgent++
+	}
 	if len(w.batch) >= backlogSize && o.done == nil {
 		w.lost.Add(1)
 		w.total.Add(1)
 		return
 	}
 	w.batch = append(w.batch, o)
+}
+
+// gather takes what has come meanwhile, and gives those a moment who are about
+// to come.
+func (w *writer) gather() {
+	w.drain()
+	if w.urgent < w.before {
+		time.Sleep(siblings)
+		w.drain()
+	}
 }
 
 // drain takes what has come meanwhile.
@@ -258,7 +275,7 @@ func (w *writer) write(ctx context.Context) {
 }
 
 func (w *writer) attempt(ctx context.Context, final bool) error {
-	w.urgent = false
+	w.before, w.urgent = w.urgent, 0
 	done, err := w.chain.settle(ctx)
 	if done != nil {
 		w.drop(done.ops)

@@ -58,7 +58,9 @@ func refusal(resp *http.Response) *hub.Error {
 		}
 	}
 	code := message.Code(args["code"])
-	delete(args, "code")
+	for _, other := range [...]string{"code", "class", "userMessage"} { // which are no values of the text
+		delete(args, other)
+	}
 	if !message.Known(code) { // of a later version
 		return nil
 	}

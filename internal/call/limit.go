@@ -59,7 +59,7 @@ func newGates(server func(key string) (hub.Server, bool), caller func() hub.Gate
 // that another may.
 func (g *gates) limit(ctx context.Context, r *run) error {
 	candidates := r.plan.candidates
-	for i := 1; i < len(candidates) && candidates[i].server.Priority == candidates[0].server.Priority; i++ {
+	for i := 1; i < len(candidates) && candidates[i].equals(&candidates[0]) && candidates[i].here(); i++ {
 		if !g.open(&candidates[0]) && g.open(&candidates[i]) { // it need not wait there
 			candidates[0], candidates[i] = candidates[i], candidates[0]
 			r.use(&candidates[0])
@@ -67,6 +67,9 @@ func (g *gates) limit(ctx context.Context, r *run) error {
 	}
 	err := g.admit(ctx, r)
 	for i := 1; i < len(candidates) && err != nil && refused(err) && ctx.Err() == nil && r.pass.caller; i++ {
+		if candidates[i].load.Away != nil {
+			continue // it would not take the call either
+		}
 		candidates[0], candidates[i] = candidates[i], candidates[0]
 		r.use(&candidates[0])
 		if g.admit(ctx, r) == nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -432,6 +433,9 @@ func TestLimitInAPool(t *testing.T) {
 		second, last := l.call("b", "").plan.candidates[0], l.call("c", "").plan.candidates[0]
 		last.server.Priority = -1
 		r.plan.candidates = append(r.plan.candidates, second, last)
+		for i := range r.plan.candidates {
+			r.plan.candidates[i].server.Pool = "pool"
+		}
 		return r
 	}
 	for _, want := range []string{"a", "b", "c"} {
@@ -443,6 +447,42 @@ func TestLimitInAPool(t *testing.T) {
 	if err := l.limit(t.Context(), pooled()); !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Phrases["what"].String() != "of the server b" && hub.AsError(err).Phrases["what"].String() != "of the server a" {
 		t.Errorf("where all are busy: %v", err)
 	}
+}
+
+// Only a server that is there takes a call off one that is busy, and only one that
+// is its equal.
+func TestLimitKeepsThePlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(t, hub.Gate{}, gated("a", hub.Gate{Concurrency: 1, Queue: 1}), gated("b", hub.Gate{}))
+		first := l.call("a", "caller")
+		if err := l.limit(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		why := hub.E(message.ServerDown, nil)
+		for name, other := range map[string]struct {
+			pool string
+			load fleet.Load
+		}{
+			"away":           {"pool", fleet.Load{Away: why}},
+			"lost":           {"pool", fleet.Load{Lost: why}},
+			"another's pool": {"other", fleet.Load{}},
+			"in no pool":     {"", fleet.Load{}},
+		} {
+			r, b := l.call("a", "caller"), l.call("b", "").plan.candidates[0]
+			r.plan.candidates[0].server.Pool, b.server.Pool, b.load = "pool", other.pool, other.load
+			r.plan.candidates = append(r.plan.candidates, b)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := l.begin(ctx, r)
+			if in(t, ended) || r.server.Key != "a" {
+				t.Errorf("%s: the call goes to %s", name, r.server.Key)
+			}
+			cancel()
+			if err := <-ended; !hub.IsCode(err, message.Cancelled) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		first.leave()
+	})
 }
 
 func BenchmarkLimit(b *testing.B) {

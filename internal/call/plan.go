@@ -35,6 +35,7 @@ type candidate struct {
 	entry  *catalog.Entry // of a tool
 	limit  time.Duration  // that a call of it may take
 	load   fleet.Load
+	place  int  // in the order of the catalog; that of the first of its equals
 	resent int  // how often it was sent again at once
 	out    bool // it is not tried any more
 }
@@ -46,10 +47,18 @@ func (c *candidate) harmless() bool { return c.entry == nil || c.entry.Tool.Read
 // once.
 func (c *candidate) repeatable() bool { return c.harmless() || c.entry.Tool.Idempotent }
 
+// equals reports whether it is all the same which of two servers gets the call:
+// servers that are in no pool may have anything by one name.
+func (c *candidate) equals(other *candidate) bool {
+	return c.server.Pool != "" && c.server.Pool == other.server.Pool && c.server.Priority == other.server.Priority
+}
+
+// here reports whether the server is there, or comes as soon as it is called.
+func (c *candidate) here() bool { return c.load.Away == nil && c.load.Lost == nil }
+
 // devise makes the plan of the call, and sets its clock going. A tool that is
-// called by a name which stands for several goes to the one of the highest
-// priority, and to the next one if it cannot be had there. Servers of one
-// priority are equal: the least busy goes first.
+// called by a name which stands for several goes to the first of them, and to the
+// next one if it cannot be had there. Of equal ones the least busy goes first.
 func (p *Pipeline) devise(_ context.Context, r *run) error {
 	d := &r.plan
 	d.candidates = d.alone[:0]
@@ -64,7 +73,7 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 		p.rank(d.candidates)
 		first := &d.candidates[0]
 		for i := range d.candidates[1:] {
-			if c := &d.candidates[i+1]; c.load.Lost != nil && first.load.Lost == nil && c.server.Priority > first.server.Priority {
+			if c := &d.candidates[i+1]; c.load.Lost != nil && first.load.Lost == nil && c.place < first.place {
 				r.tried(c, c.load.Lost, 0) // it would have been the first
 			}
 		}
@@ -131,21 +140,24 @@ func provider(e *catalog.Entry) candidate {
 // turns has equal candidates take turns.
 type turns struct{ n atomic.Uint32 }
 
-// rank puts candidates in the order in which they are tried: those of higher
-// priority first and, of equal ones, those first that can be had now, and the
-// least busy of them. Equal ones that are equally busy take turns. A server that
-// is away, and may be back in a while, comes after all others: it is waited for
-// only if there is nobody else.
+// rank puts candidates, which come in the order of the catalog, in that in which
+// they are tried: of equal ones those first that can be had now, and the least busy
+// of them. Equal ones that are equally busy take turns. A server that is away, and
+// may be back in a while, comes after all others: it is waited for only if there is
+// nobody else.
 func (p *Pipeline) rank(all []candidate) {
 	for i := range all {
-		all[i].load = p.fleet.Load(all[i].server.Key)
+		c := &all[i]
+		c.load = p.fleet.Load(c.server.Key)
+		c.place = slices.IndexFunc(all, func(other candidate) bool { return other.server == c.server || other.equals(c) })
 	}
 	turn := int(p.turns.n.Add(1))
-	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(compareBool(a.load.Lost != nil, b.load.Lost != nil), cmp.Compare(b.server.Priority, a.server.Priority), a.load.Compare(b.load))
-	})
+	compare := func(a, b candidate) int {
+		return cmp.Or(compareBool(a.load.Lost != nil, b.load.Lost != nil), cmp.Compare(a.place, b.place), a.load.Compare(b.load))
+	}
+	slices.SortStableFunc(all, compare)
 	n := 1
-	for n < len(all) && all[n].server.Priority == all[0].server.Priority && all[n].load.Compare(all[0].load) == 0 {
+	for n < len(all) && compare(all[n], all[0]) == 0 {
 		n++
 	}
 	rotate(all[:n], turn%n)

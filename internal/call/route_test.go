@@ -398,6 +398,54 @@ func TestEqualServersShareCalls(t *testing.T) {
 	})
 }
 
+// Of equal servers none of which is ready, one that was lost is not waited for
+// as long as another one can be started.
+func TestLostServersTakeNoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := doing("a"), doing("b")
+		a.Pool, b.Pool = "pool", "pool"
+		b.AutoStart, b.IdleStop = false, time.Second
+		lost := &doer{}
+		c := route(t, map[string]*doer{"a": lost, "b": {}}, a, b)
+		for range 4 {
+			time.Sleep(time.Minute) // b is idle, and a is back
+			lost.deeds = slices.Insert(make([]string, lost.calls.Load()), int(lost.calls.Load()), "die")
+			if _, err := c.do(t.Context(), `"a__plain"`); !hub.IsCode(err, message.OutcomeUnknown) {
+				t.Fatal(err)
+			}
+			c.last()
+			synctest.Wait()
+			began := time.Now()
+			_, err := c.do(t.Context(), `"pool__plain"`)
+			if r := c.last(); err != nil || r.Server != "b" || time.Since(began) != 0 {
+				t.Errorf("%s answered after %v, and %v", r.Server, time.Since(began), err)
+			}
+		}
+	})
+}
+
+// A bare name goes to the first of its servers, however busy that is: those that
+// are in no pool may be anything but equal.
+func TestBareNamesTakeNoTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, d := doing("a"), doing("b"), doing("d")
+		b.Order, d.Order = 1, 2
+		b.Pool, d.Pool = "pool", "pool"
+		doers := map[string]*doer{"a": {deeds: []string{"silent"}}, "b": {}, "d": {}}
+		c := route(t, doers, a, b, d)
+		go func() { _, _ = c.do(t.Context(), `"a__plain"`) }()
+		synctest.Wait()
+		for range 4 {
+			if _, err := c.ask("tools/call", `"name":"plain"`, func(r *Request) { r.Session = "" }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := [3]int32{doers["a"].calls.Load(), doers["b"].calls.Load(), doers["d"].calls.Load()}; got != [3]int32{5, 0, 0} {
+			t.Errorf("the calls went %v", got)
+		}
+	})
+}
+
 // noisy is a caller that keeps what it is told.
 type noisy struct{ told []string }
 

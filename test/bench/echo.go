@@ -60,6 +60,14 @@ type echoRequest struct {
 	} `json:"params"`
 }
 
+// The tools that return their text: one that only reads, one of them that takes any arguments, and one that may change
+// something for all that anybody knows.
+const (
+	echoTool     = "echo"
+	looseTool    = "echo_loose"
+	changingTool = "echo_changing"
+)
+
 // maxBlobKiB bounds what one call can make the upstream hold.
 const maxBlobKiB = 64 << 10
 
@@ -93,18 +101,22 @@ func newEchoServer(tools int, sse bool) (*echoServer, error) {
 	schema := func(required string, properties object) object {
 		return object{"type": "object", "properties": properties, "required": []string{required}, "additionalProperties": false}
 	}
+	text := schema("text", object{"text": property("string", "the text to return")})
+	reads := object{"readOnlyHint": true}
+	// All but the second return their text. What they say of themselves decides what a hub has to do: judge the
+	// arguments, and write down first what may change something.
 	offered := []object{
+		{"name": echoTool, "description": "Returns the text that it is given.", "inputSchema": text, "annotations": reads},
 		{
-			"name": "echo", "description": "Returns the text that it is given.",
-			"inputSchema": schema("text", object{"text": property("string", "the text to return")}),
-		},
-		{
-			"name": "blob", "description": "Returns a text of that many KiB.",
+			"name": "blob", "description": "Returns a text of that many KiB.", "annotations": reads,
 			"inputSchema": schema("kib", object{"kib": property("integer", "size of the text in KiB")}),
 		},
+		{"name": looseTool, "description": "Returns the text that it is given.", "inputSchema": object{"type": "object"}, "annotations": reads},
+		{"name": changingTool, "description": "May change something.", "inputSchema": text},
 	}
+	offered = offered[:min(tools, len(offered))]
 	// The fillers are about as large as the tools of real servers, so that a listing weighs what it would weigh.
-	for i := 3; i <= tools; i++ {
+	for i := len(offered) + 1; i <= tools; i++ {
 		offered = append(offered, object{
 			"name": fmt.Sprintf("tool_%02d", i),
 			"description": fmt.Sprintf("Looks up records of collection %d. Results are ordered by relevance; "+
@@ -184,7 +196,7 @@ func (e *echoServer) call(dst []byte, request *echoRequest) []byte {
 	var text []byte
 	arguments := &request.Params.Arguments
 	switch name := request.Params.Name; {
-	case name == "echo" && bytes.HasPrefix(arguments.Text, []byte{'"'}):
+	case strings.HasPrefix(name, echoTool) && bytes.HasPrefix(arguments.Text, []byte{'"'}):
 		text = arguments.Text
 	case name == "blob" && arguments.KiB > 0 && arguments.KiB <= maxBlobKiB:
 		text = e.blob(arguments.KiB)

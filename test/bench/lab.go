@@ -23,6 +23,7 @@ const (
 	direct  = "direct"
 	minimum = "yardstick"
 	subject = "toolcrib"
+	earlier = "before" // another build of ours, if there is one to compare with
 )
 
 // exposedSeparator stands between server and tool in an exposed name.
@@ -65,6 +66,7 @@ type target struct {
 type lab struct {
 	self    string // this binary
 	hubPath string // toolcrib; empty if there is none
+	before  string // an earlier toolcrib; empty if there is none
 	dir     string
 	files   int
 	running []*child
@@ -177,10 +179,14 @@ func (u *upstream) settle(ctx context.Context) error {
 
 // hubs tells which hubs there are to measure.
 func (l *lab) hubs() []string {
-	if l.hubPath == "" {
-		return []string{minimum}
+	kinds := []string{minimum}
+	if l.hubPath != "" {
+		kinds = append(kinds, subject)
 	}
-	return []string{minimum, subject}
+	if l.before != "" {
+		kinds = append(kinds, earlier)
+	}
+	return kinds
 }
 
 // hub is a running hub.
@@ -216,8 +222,12 @@ func (l *lab) spawnHub(ctx context.Context, kind string, config hubConfig, dataD
 		return nil, err
 	}
 	argv := []string{l.self, "yardstick", "-config", file, "-listen", addr}
-	if kind == subject {
-		argv = []string{l.hubPath, "serve", "--config", file, "--listen", addr, "--data-dir", dataDir}
+	if kind != minimum {
+		binary := l.hubPath
+		if kind == earlier {
+			binary = l.before
+		}
+		argv = []string{binary, "serve", "--config", file, "--listen", addr, "--data-dir", dataDir}
 	}
 	c, err := l.start(ctx, kind, argv...)
 	if err != nil {

@@ -23,6 +23,7 @@ const defaultHub = "bin/toolcrib"
 // options are those of the runner.
 type options struct {
 	hub      string // path of toolcrib; empty to measure without it
+	before   string // path of an earlier one, to be measured beside it; empty for none
 	rounds   int
 	slot     time.Duration
 	requests int64     // if positive, a slot ends after that many, however long they take
@@ -37,6 +38,7 @@ type options struct {
 func benchMain(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	hubPath := flags.String("toolcrib", defaultHub, "the binary to measure; empty for direct and yardstick alone")
+	before := flags.String("before", "", "an earlier toolcrib, to be measured beside it where load goes to hubs")
 	rounds := flags.Int("rounds", 5, "rounds, each loading every target once")
 	slot := flags.Duration("d", 2*time.Second, "measured time of a target in a round")
 	only := flags.String("only", "", "scenarios to run, like a,c (see the table below); default: all")
@@ -52,7 +54,7 @@ func benchMain(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	o := options{hub: *hubPath, rounds: *rounds, slot: *slot, sessions: 1000, openings: 200, crowd: 1000, large: 200, progress: os.Stderr}
+	o := options{hub: *hubPath, before: *before, rounds: *rounds, slot: *slot, sessions: 1000, openings: 200, crowd: 1000, large: 200, progress: os.Stderr}
 	if *quick {
 		o.rounds, o.slot = 2, 500*time.Millisecond
 	}
@@ -96,8 +98,11 @@ func runBench(ctx context.Context, o options) (*report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find this binary: %w", err)
 	}
-	if o.hub != "" {
-		if o.hub, err = filepath.Abs(o.hub); err != nil {
+	for _, path := range []*string{&o.hub, &o.before} {
+		if *path == "" {
+			continue
+		}
+		if *path, err = filepath.Abs(*path); err != nil {
 			return nil, fmt.Errorf("find toolcrib: %w", err)
 		}
 	}
@@ -113,7 +118,7 @@ func runBench(ctx context.Context, o options) (*report, error) {
 			continue
 		}
 		fmt.Fprintf(o.progress, "%s: %s\n", s.key, s.title)
-		t := &trial{options: o, lab: lab{self: self, hubPath: o.hub, dir: filepath.Join(dir, s.key)}, report: result.section(s)}
+		t := &trial{options: o, lab: lab{self: self, hubPath: o.hub, before: o.before, dir: filepath.Join(dir, s.key)}, report: result.section(s)}
 		if err := t.play(ctx, s); err != nil {
 			failures = append(failures, fmt.Errorf("scenario %s: %w", s.key, err))
 		}

@@ -172,6 +172,22 @@ func proofs() map[codes.Code]string {
 		codes.LeaseUnknown:  "test/e2e.TestCommandReasons",
 		codes.IndexInvalid:  "test/e2e.TestCommandReasons",
 
+		// About the record of calls.
+		codes.AuditUnwritable:    "internal/audit.TestUnwritable",
+		codes.AuditUnreadable:    "internal/audit.TestUnwritable",
+		codes.AuditKeyUnusable:   "internal/audit.TestUnusableKeys",
+		codes.AuditNodeTaken:     "internal/audit.TestNodeTaken",
+		codes.AuditCursorUnknown: "internal/audit.TestCursors",
+		codes.AuditHeadInvalid:   "internal/audit.TestHead",
+		codes.AuditExportInvalid: "internal/audit.TestEveryByteOfAnExport",
+		codes.AuditEntryChanged:  "internal/audit.TestTampered",
+		codes.AuditEntryMissing:  "internal/audit.TestTampered",
+		codes.AuditUnsigned:      "internal/audit.TestRewritten",
+		codes.AuditTruncated:     "internal/audit.TestHead",
+		codes.AuditHeadDiffers:   "internal/audit.TestHead",
+		codes.AuditExportChanged: "internal/audit.TestEveryByteOfAnExport",
+		codes.AuditIndexWrong:    "internal/audit.TestTampered",
+
 		// About the database.
 		codes.StoreFull:        "internal/store.TestFull",
 		codes.StoreBusy:        "internal/store.TestBusy",

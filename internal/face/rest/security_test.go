@@ -31,14 +31,16 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"call": true, "listCalls": true, "getConfig": true, "getOpenAPI": true, "getConfigSchema": true,
 		"listLeases": true, "holdLease": true, "releaseLease": true, "getIndex": true, "exportIndex": true, "getDrift": true, "getStats": true,
 		"listGroups": true, "getGroup": true, "listResources": true, "readResource": true, "listPrompts": true, "getPrompt": true,
+		"followEvents": true, "listStates": true, "getState": true, "retryState": true, "clearState": true,
 	}
 	operations(h.door, func(path string, op *huma.Operation) {
 		body := ""
 		if op.RequestBody != nil {
 			body = `{`
 		}
-		anonymous := h.do(ask{method: op.Method, path: path, body: body})
-		caller := h.do(ask{method: op.Method, path: path, body: body, token: h.caller})
+		follows := op.OperationID == "followEvents"
+		anonymous := h.do(ask{method: op.Method, path: path, body: body, endless: follows})
+		caller := h.do(ask{method: op.Method, path: path, body: body, token: h.caller, endless: follows})
 		if open[op.OperationID] {
 			for _, a := range []*answer{anonymous, caller} {
 				if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
