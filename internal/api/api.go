@@ -245,26 +245,6 @@ type CallEvent struct {
 	Problem  *Problem        `json:"problem,omitempty"`
 }
 
-// CallRecord is one call that ended. Arguments and results are not kept.
-type CallRecord struct {
-	Time     time.Time `json:"time" doc:"When it began"`
-	Subject  string    `json:"subject" doc:"Who called"`
-	Door     string    `json:"door" doc:"By which way"`
-	Name     string    `json:"name" doc:"Of the tool, as the caller put it"`
-	Server   string    `json:"server,omitempty"`
-	Tool     string    `json:"tool,omitempty"`
-	Outcome  string    `json:"outcome" enum:"ok,tool_error,failed,cancelled"`
-	Code     string    `json:"code,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Duration float64   `json:"durationMs"`
-	Bytes    int       `json:"bytes" doc:"Of the answer"`
-}
-
-// CallList is the calls that ended last, newest first.
-type CallList struct {
-	Calls []CallRecord `json:"calls"`
-}
-
 // ConfigText is the configuration file.
 type ConfigText struct {
 	Path string `json:"path"`

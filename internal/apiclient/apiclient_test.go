@@ -86,7 +86,12 @@ func TestRequests(t *testing.T) {
 		{"call", func() error {
 			return ignore(c.Call(ctx, api.Call{Tool: "t", Arguments: json.RawMessage(`{"n":12345678901234567890}`)}))
 		}, seen{"POST", "/calls", `{"tool":"t","arguments":{"n":12345678901234567890}}`}},
-		{"calls", func() error { return ignore(c.Calls(ctx, 3, "k")) }, seen{"GET", "/calls?limit=3&server=k", ""}},
+		{"calls", func() error { return ignore(c.Calls(ctx, CallQuery{Limit: 3, Server: "k", Outcomes: []string{"failed", "unknown"}})) }, seen{"GET", "/calls?limit=3&outcome=failed%2Cunknown&server=k", ""}},
+		{"a call of the record", func() error { return ignore(c.CallRecord(ctx, "a/b")) }, seen{"GET", "/calls/a%2Fb", ""}},
+		{"head", func() error { return ignore(c.AuditHead(ctx)) }, seen{"GET", "/audit/head", ""}},
+		{"verify", func() error { return ignore(c.VerifyAudit(ctx, nil)) }, seen{"POST", "/audit/verify", ""}},
+		{"verify with a head", func() error { return ignore(c.VerifyAudit(ctx, &api.AuditHead{Node: "n", Seq: 3, Key: []byte("k")})) }, seen{"POST", "/audit/verify", `{"node":"n","seq":3,"hash":"","time":"0001-01-01T00:00:00Z","key":"aw==","signature":null}`}},
+		{"analysis", func() error { return ignore(c.Analysis(ctx, AnalysisQuery{Since: "7d", Hourly: true})) }, seen{"GET", "/analysis?by=hour&since=7d", ""}},
 		{"config", func() error { return ignore(c.Config(ctx)) }, seen{"GET", "/config", ""}},
 		{"set config", func() error { return ignore(c.SetConfig(ctx, api.ConfigUpload{Text: "{}"}, `"e"`, true)) }, seen{"PUT", "/config?dryRun=true", `{"text":"{}"}`}},
 		{"check config", func() error { return ignore(c.CheckConfig(ctx, api.ConfigUpload{Text: "{}"})) }, seen{"POST", "/config/check", `{"text":"{}"}`}},

@@ -94,19 +94,6 @@ func (c *Client) Call(ctx context.Context, call api.Call) (api.CallResult, error
 	return change[api.CallResult](ctx, c, request{method: http.MethodPost, path: "/calls", body: call})
 }
 
-// Calls lists the calls that ended last, newest first: at most limit if that
-// is more than 0, and of one server unless the key is empty.
-func (c *Client) Calls(ctx context.Context, limit int, server string) (api.CallList, error) {
-	query := url.Values{}
-	if limit > 0 {
-		query.Set("limit", strconv.Itoa(limit))
-	}
-	if server != "" {
-		query.Set("server", server)
-	}
-	return get[api.CallList](ctx, c, "/calls", query)
-}
-
 // Config is the text of the configuration file, with its secrets masked.
 func (c *Client) Config(ctx context.Context) (api.ConfigText, error) {
 	return get[api.ConfigText](ctx, c, "/config", nil)

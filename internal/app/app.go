@@ -33,7 +33,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/secret"
@@ -115,7 +114,6 @@ type App struct {
 	trees   *proc.Ledger // the processes of servers
 	catalog *catalog.Catalog
 	fleet   *fleet.Fleet
-	journal *journal.Journal
 	stats   *stats.Stats
 	tally   telemetry.Tally
 	traces  *telemetry.Traces // nil if none are sent
@@ -171,7 +169,7 @@ func New(ctx context.Context, opt Options) (_ *App, err error) {
 	if a.network, err = network(opt); err != nil {
 		return nil, err
 	}
-	if err := a.assemble(); err != nil {
+	if err := a.assemble(ctx); err != nil {
 		return nil, err
 	}
 	a.phases.done("parts")
@@ -213,9 +211,6 @@ func (a *App) openData(path string) error {
 		return err
 	}
 	if a.secrets, err = secret.OpenStore(dir.SealKey(), dir.Secrets()); err != nil {
-		return unusable(err)
-	}
-	if a.journal, err = journal.Open(dir.Calls(), a.log); err != nil {
 		return unusable(err)
 	}
 	if a.trees, err = proc.OpenLedger(dir.Trees()); err != nil {
@@ -263,7 +258,7 @@ func closed(err error) error {
 }
 
 // assemble makes the parts out of each other.
-func (a *App) assemble() error {
+func (a *App) assemble(ctx context.Context) error {
 	info := implementation(a.opt.Version)
 	builtins := builtin.New(builtin.Options{Simulated: func(key string) bool {
 		s, _ := a.fleet.Server(key)
@@ -277,7 +272,7 @@ func (a *App) assemble() error {
 		Listed: a.listed, Updated: a.updated, Elicited: a.elicited, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
 		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
 	})
-	a.stats = a.measure()
+	a.stats = a.measure(ctx)
 	if err := a.openTraces(resolver); err != nil {
 		return err
 	}
@@ -301,7 +296,7 @@ func (a *App) assemble() error {
 	})
 	a.mcp = mcp.New(a.gateway)
 	a.rest = rest.New(rest.Options{
-		Control: a.control, Call: a.call, Catalog: a.catalog, Journal: a.journal, Stats: a.stats, States: a.states, Events: a.events,
+		Control: a.control, Call: a.call, Catalog: a.catalog, Audit: a.audit, Stats: a.stats, States: a.states, Events: a.events,
 		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
 		Language: a.usual,

@@ -37,7 +37,6 @@ func (a *App) Start() error {
 	a.run("record of calls", a.audit.Run)
 	a.run("events", a.events.Run)
 	a.run("states of calls", a.states.Run)
-	a.run("recent calls", func(ctx context.Context) error { return a.journal.Run(ctx, a.ended) })
 	a.run("catalog", a.catalog.Run)
 	a.run("figures", a.stats.Run)
 	a.run("traces", a.traces.Run)

@@ -1,11 +1,14 @@
 package app
 
 import (
+	"context"
 	"net/http"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/proc"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/stats"
 	"github.com/toolcrib/toolcrib/internal/telemetry"
 )
@@ -15,9 +18,9 @@ import (
 const remembered = 500
 
 // measure makes the figures of what there is.
-func (a *App) measure() *stats.Stats {
+func (a *App) measure(ctx context.Context) *stats.Stats {
 	return stats.New(stats.Options{
-		Bus: a.bus, Started: a.started, History: a.journal.Recent(remembered, ""), Servers: a.fleet.Status,
+		Bus: a.bus, Started: a.started, History: a.history(ctx), Servers: a.fleet.Status,
 		Tools: func() (known, embedded int) {
 			for _, e := range a.catalog.Snapshot().Entries() {
 				known++
@@ -35,6 +38,24 @@ func (a *App) measure() *stats.Stats {
 			return all
 		},
 	})
+}
+
+// history is this hub's calls of before the start, newest first. Without them
+// the figures begin with nothing.
+func (a *App) history(ctx context.Context) []hub.CallRecord {
+	page, err := a.audit.Query(ctx, audit.Filter{
+		Method: protocol.MethodToolsCall, Node: a.audit.Node(),
+		Outcomes: []hub.Outcome{hub.OutcomeOK, hub.OutcomeToolError, hub.OutcomeFailed, hub.OutcomeCancelled, hub.OutcomeUnknown},
+	}, "", remembered)
+	if err != nil {
+		a.log.WarnContext(ctx, "calls of before the start cannot be read; how long tools take is not known yet", "error", err)
+		return nil
+	}
+	all := make([]hub.CallRecord, len(page.Calls))
+	for i := range page.Calls {
+		all[i] = page.Calls[i].CallRecord
+	}
+	return all
 }
 
 // metrics is the page that Prometheus reads.

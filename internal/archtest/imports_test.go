@@ -12,7 +12,7 @@ import (
 // are open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api journal config toolindex stats")
+	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api config toolindex stats")
 	return map[string][]string{
 		"atomicfile":      nil,
 		"wire":            nil,
@@ -28,7 +28,6 @@ func mayImport() map[string][]string {
 		"archtest":        nil,
 		"api":             nil,
 		"apiclient":       list("api hub"),
-		"journal":         list("api bus hub"),
 		"bridge":          list("transport protocol wire hub"),
 		"telemetry":       list("hub secret stats"),
 		"protocol":        list("wire"),
@@ -50,7 +49,7 @@ func mayImport() map[string][]string {
 		"approval":        list("store bus hub secret"),
 		"callstate":       list("hub bus"),
 		"events":          list("store bus hub api wire callstate"),
-		"audit":           list("store bus hub secret"),
+		"audit":           list("store bus hub api secret"),
 		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),
@@ -59,7 +58,7 @@ func mayImport() map[string][]string {
 		"face/xiaozhi":    face,
 		"face/device":     face,
 		"face/web":        face,
-		"cli":             list("app api apiclient auth bridge config config/importer datadir hub sandbox store transport wire"),
+		"cli":             list("app api apiclient audit auth bridge config config/importer datadir hub sandbox store transport wire"),
 		"app":             {"*"},
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/store"
 )
 
 // maxProblems is how many problems are told. One is enough to know.
@@ -90,6 +91,12 @@ func (l *Log) Verify(ctx context.Context, head *Head) (*Report, error) {
 		return nil, unreadable(err)
 	}
 	return r, nil
+}
+
+// VerifyStore is [Log.Verify] for a database that no hub of this process uses. It
+// writes nothing.
+func VerifyStore(ctx context.Context, db *store.DB, head *Head) (*Report, error) {
+	return (&Log{db: db}).Verify(ctx, head)
 }
 
 // verifier follows one chain.

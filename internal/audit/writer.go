@@ -3,6 +3,7 @@ package audit
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -283,15 +284,16 @@ func (w *writer) attempt(ctx context.Context, final bool) error {
 	if err == nil {
 		err = w.extend(ctx, final)
 	}
-	if err != nil {
-		err = unwritable(err)
-	}
 	kept := w.batch[:0]
 	for _, o := range w.batch {
 		if o.where != nil && err == nil {
 			*o.where = position{w.chain.seq, w.chain.hash}
 		}
-		o.answer(err)
+		if o.kind == kindIntent && err != nil {
+			o.answer(unwritable(err))
+		} else {
+			o.answer(err)
+		}
 		if err != nil && o.kind == kindCall {
 			kept = append(kept, o) // an intent was refused, and its call is not sent
 		}
@@ -394,7 +396,7 @@ func (l *Log) closeUnknown(ctx context.Context) error {
 		}
 	}
 	if err := c.commit(ctx, x, store.Process, nil); err != nil {
-		return unwritable(err)
+		return fmt.Errorf("recording the calls that were cut off: %w", err)
 	}
 	l.log.WarnContext(ctx, "calls were under way when the hub ended; whether they took effect is not known", "calls", len(x.entries))
 	return nil

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 	"sync"
 
@@ -21,12 +19,12 @@ import (
 const (
 	maxSchema     = 64 << 10 // bytes
 	maxSubschemas = 2000
-	maxSteps      = 1 << 20  // subschemas times values
+	maxSteps      = 1 << 20  // steps for a value times values
 	maxCounted    = 1 << 17  // steps by a schema that refers to itself
 	maxTired      = 3        // times that this is too little, after which it is not tried
 	maxDigits     = 400      // of one number, or as its exponent
 	maxPattern    = 4 << 10  // bytes of a regular expression
-	maxMatch      = 64 << 20 // instructions of one times bytes of a text
+	maxMatch      = 64 << 20 // instructions of all of them times bytes of the arguments
 )
 
 // Reasons for which arguments are not judged.
@@ -39,10 +37,11 @@ var (
 
 // schema is that of a tool's arguments.
 type schema struct {
-	raw     []byte
-	quick   *quick // nil if it says more than that can judge
-	trivial bool   // any object will do
-	full    func() (*judged, error)
+	raw      []byte
+	quick    *quick // nil if it says more than that can judge
+	branches int    // that it has, of which a value may pass all
+	trivial  bool   // any object will do
+	full     func() (*judged, error)
 }
 
 // newSchema reads the schema that the span covers. What cannot be read is found
@@ -52,7 +51,9 @@ func newSchema(raw []byte, span wire.Span) *schema {
 	if len(s.raw) <= maxSchema {
 		s.quick = newQuick(raw, span)
 	}
-	s.trivial = s.quick != nil && s.quick.any(typeObject)
+	if s.quick != nil {
+		s.branches, s.trivial = s.quick.branches(), s.quick.any(typeObject)
+	}
 	s.full = sync.OnceValues(func() (*judged, error) { return newJudged(s.raw) })
 	return s
 }
@@ -60,7 +61,7 @@ func newSchema(raw []byte, span wire.Span) *schema {
 // surely reports whether the arguments, an object, are certainly right. If not,
 // nothing is known.
 func (s *schema) surely(raw []byte, args wire.Span) bool {
-	return s.quick != nil && s.quick.surely(raw, args)
+	return s.quick != nil && s.branches*args.Len() <= 2*maxSteps && s.quick.surely(raw, args) // a value has two bytes at least
 }
 
 // judge returns what is wrong with the arguments, in the order of the places; at
@@ -78,7 +79,7 @@ func (s *schema) judge(args []byte) ([]problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return full.judge(value, values)
+	return full.judge(value, values, len(args))
 }
 
 // decode reads JSON with numbers as they are written.
@@ -122,8 +123,9 @@ func weigh(value any) (n int, err error) {
 // judged is a schema that judges everything that JSON Schema has, formats aside:
 // what is a date or an address for a server only that knows.
 type judged struct {
-	schema     *jsonschema.Schema
-	subschemas int
+	schema   *jsonschema.Schema
+	work     int // steps for a value
+	patterns int // instructions of all
 
 	// A schema that refers to itself can make a few bytes much work. It counts its
 	// steps, and is used by one call at a time.
@@ -155,11 +157,11 @@ func newJudged(raw []byte) (*judged, error) {
 	if err := look.closed(); err != nil {
 		return nil, err
 	}
-	j := &judged{subschemas: len(look.all), counted: len(look.refs) > 0}
+	j := &judged{work: look.work, counted: len(look.refs) > 0, left: maxCounted}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(newPattern)
+	c.UseRegexpEngine(j.pattern)
 	if j.counted {
 		j.count(c, look)
 	}
@@ -190,7 +192,7 @@ func (j *judged) count(c *jsonschema.Compiler, look *survey) {
 	type width struct{ whole, each int } // schemas for a value, and for each member or item of it
 	named := make(map[width]bool)
 	for _, s := range look.all {
-		w := width{whole: 1, each: 1}
+		w := width{whole: effort(s), each: 1}
 		for _, key := range [...]string{"allOf", "anyOf", "oneOf"} {
 			list, _ := s[key].([]any)
 			w.whole += len(list)
@@ -219,8 +221,9 @@ func (j *judged) count(c *jsonschema.Compiler, look *survey) {
 	}
 }
 
-// judge returns what is wrong with a value that consists of so many.
-func (j *judged) judge(value any, values int) (problems []problem, err error) {
+// judge returns what is wrong with a value that consists of so many, and has so
+// many bytes.
+func (j *judged) judge(value any, values, bytes int) (problems []problem, err error) {
 	switch {
 	case j.counted:
 		j.mu.Lock()
@@ -229,7 +232,7 @@ func (j *judged) judge(value any, values int) (problems []problem, err error) {
 			return nil, errEffort
 		}
 		j.left = maxCounted
-	case j.subschemas*values > maxSteps:
+	case j.work*values > maxSteps, j.patterns*bytes > maxMatch:
 		return nil, errEffort
 	}
 	defer func() {
@@ -256,39 +259,3 @@ type noLoader struct{}
 
 // Load implements [jsonschema.URLLoader].
 func (noLoader) Load(string) (any, error) { return nil, errAway }
-
-// pattern is a regular expression of a schema.
-type pattern struct {
-	*regexp.Regexp
-	size int // instructions
-}
-
-// newPattern reads a regular expression. What Go's cannot say, such as a look
-// ahead, makes a schema that is not judged by.
-func newPattern(text string) (jsonschema.Regexp, error) {
-	if len(text) > maxPattern {
-		return nil, errSchemaBig
-	}
-	tree, err := syntax.Parse(text, syntax.Perl)
-	if err != nil {
-		return nil, fmt.Errorf("read a pattern: %w", err)
-	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, fmt.Errorf("compile a pattern: %w", err)
-	}
-	re, err := regexp.Compile(text)
-	if err != nil {
-		return nil, fmt.Errorf("compile a pattern: %w", err)
-	}
-	return &pattern{re, len(program.Inst)}, nil
-}
-
-// MatchString implements [jsonschema.Regexp]. It gives up, by a panic, where it
-// would take long.
-func (p *pattern) MatchString(s string) bool {
-	if p.size*len(s) > maxMatch {
-		panic(errEffort)
-	}
-	return p.Regexp.MatchString(s)
-}

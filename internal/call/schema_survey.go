@@ -9,6 +9,7 @@ import (
 // survey is what there is in a schema.
 type survey struct {
 	all   []map[string]any // it, and those in it
+	work  int              // steps to judge a value by all of them
 	refs  []string         // that they refer to
 	named map[string]bool  // what may be referred to, as a fragment
 	inner bool             // one in it has an address of its own
@@ -28,6 +29,7 @@ func (s *survey) schema(value any, at string) {
 		return
 	}
 	s.all = append(s.all, this)
+	s.work += effort(this)
 	s.named[at] = true
 	delete(this, "format")
 	for _, key := range [...]string{"$ref", "$dynamicRef", "$recursiveRef"} {

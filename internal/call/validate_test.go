@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -155,6 +156,11 @@ func TestValidateUnjudged(t *testing.T) {
 	laughs = strings.Replace(laughs, `#/$defs/l0"`, `#/$defs/l00"`, 1) + `"l30":{"type":"string"}}}`
 	tree := `{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"anyOf":[{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["y"]},{"properties":{"x":{"$ref":"#/$defs/n"}},"required":["z"]}]}}}`
 	hidden := strings.ReplaceAll(strings.ReplaceAll(tree, "$defs", "stuff"), `#/stuff`, `#/stuff`)
+	names := "["
+	for i := range 3000 {
+		names += `"` + strconv.Itoa(i) + `",`
+	}
+	names += `"x"]`
 	for name, tt := range map[string]struct{ schema, arguments, log string }{
 		"elsewhere":           {`{"type":"object","properties":{"a":{"$ref":"https://example.com/schema.json"}}}`, `{"a":1}`, "refers to another"},
 		"a file":              {`{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`, `{"a":1}`, "refers to another"},
@@ -170,6 +176,12 @@ func TestValidateUnjudged(t *testing.T) {
 		"a million laughs":    {laughs, `{"a":1}`, "too long"},
 		"a tree":              {tree, `{"a":` + strings.Repeat(`{"x":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "too long"},
 		"a tree out of sight": {hidden, `{"a":` + strings.Repeat(`{"x":`, 100) + `1` + strings.Repeat(`}`, 100) + `}`, "refers to another"},
+		"many numbers":        {`{"type":"object","properties":{"a":{"items":{"enum":[` + strings.Repeat("9,", 200) + `8]}}}}`, `{"a":[` + strings.Repeat(`1,`, 2000) + `1]}`, "too long"},
+		"numbers by itself":   {`{"type":"object","properties":{"a":{"items":{"$ref":"#/$defs/n"}}},"$defs":{"n":{"enum":[` + strings.Repeat("9,", 200) + `8]}}}`, `{"a":[` + strings.Repeat(`1,`, 2000) + `1]}`, "too long"},
+		"many names":          {`{"type":"object","properties":{"a":{"items":{"required":` + names + `}}}}`, `{"a":[` + strings.Repeat(`{},`, 4000) + `{}]}`, "too long"},
+		"many texts":          {`{"type":"object","properties":{"a":{"items":{"pattern":"(a?){500}b$"}}}}`, `{"a":[` + strings.Repeat(`"`+strings.Repeat("a", 5000)+`",`, 20) + `""]}`, "too long"},
+		"texts by itself":     {`{"type":"object","properties":{"a":{"$ref":"#/$defs/n"}},"$defs":{"n":{"items":{"$ref":"#/$defs/n"},"pattern":"(a?){500}b$"}}}`, `{"a":[` + strings.Repeat(`"`+strings.Repeat("a", 5000)+`",`, 20) + `""]}`, "too long"},
+		"many branches":       {`{"type":"object","properties":{"a":{"items":{"anyOf":[` + strings.Repeat(`{"type":"null"},`, 1000) + `{"type":"number"}]}}}}`, `{"a":[` + strings.Repeat(`1,`, 3000) + `1]}`, "too long"},
 		"many values":         {`{"type":"object","properties":{"a":{"items":{"allOf":[` + strings.Repeat(`{"minLength":1},`, 100) + `{"type":"string"}]}}}}`, `{"a":[` + strings.Repeat(`1,`, 20_000) + `1]}`, "too long"},
 	} {
 		var log bytes.Buffer

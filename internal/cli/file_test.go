@@ -32,7 +32,7 @@ func TestBackup(t *testing.T) {
 	data, file := filepath.Join(dir, "data"), filepath.Join(dir, "b.tar.gz")
 	config := filepath.Join(dir, "my.json")
 	write(t, config, "{}")
-	for _, name := range []string{"admin.token", "keys/age.key", "secrets.json", "calls.jsonl", "lock", "hub.json", "index.json", "hub.log", "version.part"} {
+	for _, name := range []string{"admin.token", "keys/age.key", "secrets.json", "pins.json", "lock", "hub.json", "index.json", "hub.log", "version.part"} {
 		write(t, filepath.Join(data, name), "what is in "+name)
 	}
 	if err := os.Symlink(config, filepath.Join(data, "link")); err != nil {
@@ -53,7 +53,7 @@ func TestBackup(t *testing.T) {
 	want := map[string]string{
 		"config/": "", "data/": "", "data/keys/": "",
 		"config/my.json": "{}", "data/admin.token": "what is in admin.token", "data/keys/age.key": "what is in keys/age.key",
-		"data/secrets.json": "what is in secrets.json", "data/calls.jsonl": "what is in calls.jsonl",
+		"data/secrets.json": "what is in secrets.json", "data/pins.json": "what is in pins.json",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

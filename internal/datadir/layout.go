@@ -38,9 +38,6 @@ func (l Layout) Store() string { return l.join("toolcrib.db") }
 // AuditKey is the file of the key that the record of calls is signed with.
 func (l Layout) AuditKey() string { return l.join("keys", "audit.key") }
 
-// Calls is the file with the recent calls, one JSON object a line.
-func (l Layout) Calls() string { return l.join("calls.jsonl") }
-
 // HubFile is the file that says how to reach the hub that holds the directory.
 func (l Layout) HubFile() string { return l.join("hub.json") }
 

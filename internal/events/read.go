@@ -89,8 +89,8 @@ func (r *Reader) Close() {
 // Next appends to dst the events that come next, as many as there are but no
 // more than fit into 256 KiB or so. If there are none yet, more is closed when
 // there may be; else it is nil. Where events are missing there is one of the
-// kind gap. An error is a [*hub.Error] of the database, which reading may be
-// tried again after.
+// kind gap. After an error, of the database as [store.DB.Err] makes it or of what
+// is in it, reading may be tried again.
 func (r *Reader) Next(ctx context.Context, dst []Event) (_ []Event, more <-chan struct{}, err error) {
 	for ctx.Err() == nil {
 		got, more, behind := r.recall(dst)

@@ -253,9 +253,9 @@ func TestIdleStopNeverMeetsACall(t *testing.T) {
 	f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial, Known: familiar, Budget: quick()})
 	var all sync.WaitGroup
 	var calls atomic.Int32
-	for range 4 {
+	caller := func() {
 		all.Go(func() {
-			for range 500 {
+			for range 50 {
 				use, err := f.Acquire(t.Context(), "s", nil)
 				if err != nil {
 					t.Error(err)
@@ -269,13 +269,16 @@ func TestIdleStopNeverMeetsACall(t *testing.T) {
 				}
 				calls.Add(1)
 				use.Done(nil)
-				if calls.Load()%50 == 0 {
-					runtime.Gosched()
-				}
 			}
 		})
 	}
-	all.Wait()
+	for range 10 {
+		for range 4 {
+			caller()
+		}
+		all.Wait()
+		await(t, f, hub.StateIdle)
+	}
 	t.Logf("%d calls over %d connections", calls.Load(), len(h.times()))
 	if len(h.times()) < 2 {
 		t.Error("it was never ended")

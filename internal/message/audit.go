@@ -16,6 +16,7 @@ const (
 	AuditHeadDiffers   Code = "audit_head_differs"
 	AuditExportChanged Code = "audit_export_changed"
 	AuditIndexWrong    Code = "audit_index_wrong"
+	CallUnknown        Code = "call_unknown"
 )
 
 var auditTexts = texts{
@@ -74,5 +75,9 @@ var auditTexts = texts{
 	AuditIndexWrong: {
 		Text{"What makes queries fast does not match entries {first} to {last} of chain {node}: queries may leave out some of them. The entries themselves are what the chain says.", ""},
 		Text{"链 {node} 第 {first} 至 {last} 条记录的查询索引不符：查询可能遗漏其中部分。记录本身以链为准。", ""},
+	},
+	CallUnknown: {
+		Text{"The record has no call {call}.", "The calls and their ids are listed by: toolcrib calls --json"},
+		Text{"调用记录中没有调用 {call}。", "查看调用及其编号：toolcrib calls --json"},
 	},
 }

@@ -98,7 +98,14 @@ func (id identity) signal(sig unix.Signal) {
 // orphans do where this process is the init of a container or a subreaper.
 func (id identity) reap() {
 	now, ok := find(id.PID)
-	if ok && now.start == id.Start && now.zombie && now.parent == os.Getpid() {
-		_, _ = unix.Wait4(id.PID, nil, unix.WNOHANG, nil)
+	if !ok || now.start != id.Start || !now.zombie || now.parent != os.Getpid() {
+		return
+	}
+	// A zombie some of whose threads still end cannot be waited for yet.
+	for range 100 {
+		if pid, err := unix.Wait4(id.PID, nil, unix.WNOHANG, nil); pid != 0 || err != nil && err != unix.EINTR {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }

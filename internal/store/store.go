@@ -56,6 +56,28 @@ func Open(ctx context.Context, opt Options) (*DB, error) {
 	return db, nil
 }
 
+// OpenAsIs opens a database to be read as it is, also while a hub uses it: it is
+// not migrated, and one with a schema that is newer than this program's is
+// refused. The file has to be there. The caller closes it.
+func OpenAsIs(ctx context.Context, opt Options) (*DB, error) {
+	s, err := ours()
+	if err != nil {
+		return nil, err
+	}
+	db, err := connectTo(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	version, err := db.version(ctx)
+	if err == nil && version > s.newest {
+		err = db.newer(version, s.newest)
+	}
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
 // connectTo opens a database whatever schema it has.
 func connectTo(ctx context.Context, opt Options) (*DB, error) {
 	if opt.URL != "" {

@@ -157,7 +157,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() || strings.Contains(path, "calls.jsonl") || strings.Contains(path, "index.json") {
+		if err != nil || !entry.Type().IsRegular() || strings.Contains(path, "toolcrib.db") || strings.Contains(path, "index.json") {
 			return err
 		}
 		text, err := os.ReadFile(path)

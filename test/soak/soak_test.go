@@ -111,7 +111,7 @@ func (w *world) warm() {
 	w.live(len(w.servers))
 	rig.Await(w.t, "the hub writes its calls down", func() bool {
 		open, err := descriptors(w.hub.PID())
-		return err != nil || slices.Contains(open, filepath.Join(w.hub.DataDir, "calls.jsonl"))
+		return err != nil || slices.Contains(open, filepath.Join(w.hub.DataDir, "toolcrib.db"))
 	})
 }
 

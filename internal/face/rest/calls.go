@@ -25,17 +25,11 @@ type (
 		Accept string `header:"Accept" hidden:"true"`
 		Body   api.Call
 	}
-	callListInput struct {
-		Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50" doc:"How many at most"`
-		Server string `query:"server" doc:"Only calls of this server's tools"`
-	}
-	callListOutput struct{ Body api.CallList }
-
 	// streamOutput is an answer that is written by hand.
 	streamOutput struct{ Body func(huma.Context) }
 )
 
-// calls registers calling, and what is known of calls that ended.
+// calls registers calling, and what is known of calls.
 func (d *Door) calls() {
 	add(d, operation{
 		id: "call", method: http.MethodPost, path: "/calls", group: aboutTools, summary: "Call a tool",
@@ -48,16 +42,7 @@ func (d *Door) calls() {
 		errors:  unanswered(),
 	}, d.call)
 	streamed[api.CallResult, api.CallEvent](d, "call", "The result; or events, whose names say which member their data have")
-	add(d, operation{
-		id: "listCalls", method: http.MethodGet, path: "/calls", group: aboutTools, summary: "The calls that ended last, newest first",
-		errors: []int{http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *callListInput) (*callListOutput, error) {
-		out := &callListOutput{api.CallList{Calls: []api.CallRecord{}}}
-		for _, r := range d.opt.Journal.Recent(in.Limit, in.Server) {
-			out.Body.Calls = append(out.Body.Calls, recordView(r))
-		}
-		return out, nil
-	})
+	d.record()
 }
 
 // call carries out one call.
@@ -259,10 +244,3 @@ func writeJSON(c huma.Context, body any) {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func recordView(r hub.CallRecord) api.CallRecord {
-	return api.CallRecord{
-		Time: r.Time, Subject: r.Subject, Door: string(r.Door), Name: r.Name, Server: r.Server, Tool: r.Tool,
-		Outcome: string(r.Outcome), Code: r.Code, Reason: r.Reason, Duration: milliseconds(r.Duration), Bytes: r.Bytes,
-	}
-}

@@ -36,6 +36,7 @@ const (
 	aboutServers = "Servers"
 	aboutTools   = "Tools and calls"
 	aboutContent = "Resources and prompts"
+	aboutRecord  = "Record of calls"
 	aboutGroups  = "Groups"
 	aboutConfig  = "Configuration"
 	aboutSecrets = "Sealed values"
@@ -63,7 +64,7 @@ func description() *huma.OpenAPI {
 		},
 		Servers: []*huma.Server{{URL: api.Base}},
 		Tags: []*huma.Tag{
-			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets},
+			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutRecord}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets},
 		},
 		Components: &huma.Components{
 			Schemas:   huma.NewMapRegistry(schemas, huma.DefaultSchemaNamer),
@@ -81,7 +82,7 @@ func refusals() map[int]string {
 		http.StatusBadRequest:     "`body_invalid`: the body is missing, or ends too early",
 		http.StatusUnauthorized:   "`admin_required`: no token was shown, and an administrator's is needed",
 		http.StatusForbidden:      "`admin_required`: the token is not an administrator's",
-		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown` or `lease_unknown`",
+		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown` or `call_unknown`",
 		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
 		http.StatusConflict: "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
 			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept` or `state_under_way`",
@@ -89,12 +90,12 @@ func refusals() map[int]string {
 		http.StatusRequestEntityTooLarge: "`body_too_big`",
 		http.StatusUnsupportedMediaType:  "`content_type_refused`: only application/json is taken",
 		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, " +
-			"`import_key_unknown`, `index_invalid` or `secret_refused`",
+			"`import_key_unknown`, `index_invalid`, `secret_refused`, `audit_cursor_unknown` or `audit_head_invalid`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
 		http.StatusTooManyRequests:      "`tests_busy`: too many tests are under way",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable`, `file_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
-		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, or `shutting_down`",
+		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, `audit_unreadable` or `shutting_down`",
 		http.StatusGatewayTimeout:       "`timeout`: the server did not answer in time",
 	}
 }

@@ -180,7 +180,7 @@ func Status(code message.Code) int {
 	case message.TypeRefused:
 		return http.StatusUnsupportedMediaType
 	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
-		message.ResultGone, message.SecretUnknown, message.LeaseUnknown:
+		message.ResultGone, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
@@ -191,7 +191,7 @@ func Status(code message.Code) int {
 	case message.ETagMissing:
 		return http.StatusPreconditionRequired
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid, message.ArgumentsInvalid, message.CursorUnknown,
-		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid:
+		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid, message.AuditCursorUnknown, message.AuditHeadInvalid:
 		return http.StatusUnprocessableEntity
 	case message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany:
 		return http.StatusTooManyRequests

@@ -87,12 +87,16 @@ func (d *Door) body(ctx huma.Context, next func(huma.Context)) {
 		next(ctx)
 		return
 	}
+	r, w := humago.Unwrap(ctx)
 	given := ctx.Header("Content-Type")
+	if given == "" && !op.RequestBody.Required && r.ContentLength == 0 {
+		next(&loaded{ctx, nil})
+		return
+	}
 	if kind, _, err := mime.ParseMediaType(given); err != nil || kind != "application/json" {
 		refuse(ctx, http.StatusUnsupportedMediaType, hub.E(message.TypeRefused, nil, "type", message.Quote(given)))
 		return
 	}
-	r, w := humago.Unwrap(ctx)
 	limit := op.MaxBodyBytes - 1
 	ctl := http.NewResponseController(w)
 	_ = ctl.SetReadDeadline(time.Now().Add(d.bodyLimit)) // not every writer can

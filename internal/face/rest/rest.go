@@ -17,13 +17,13 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/stats"
 )
@@ -34,7 +34,7 @@ type Options struct {
 	Control *control.Control
 	Call    *call.Pipeline
 	Catalog *catalog.Catalog
-	Journal *journal.Journal
+	Audit   *audit.Log
 	Stats   *stats.Stats
 	States  *callstate.Tracker // of the calls of Call; nil for none
 	Events  *events.Log
@@ -99,6 +99,8 @@ func New(opt Options) *Door {
 	d.calls()
 	d.callStates()
 	d.events()
+	d.audit()
+	d.analysis()
 	d.stats(opt.Stats)
 	d.config()
 	d.secrets()

@@ -67,6 +67,9 @@ type member struct {
 }
 
 func members(shape reflect.Type) []member {
+	if shape.Kind() == reflect.Pointer {
+		shape = shape.Elem() // of a body that may be left out
+	}
 	all := make([]member, shape.NumField())
 	for i := range all {
 		name, options, _ := strings.Cut(shape.Field(i).Tag.Get("json"), ",")

@@ -32,8 +32,9 @@ var start = sync.OnceValues(newServer)
 
 // server is a PostgreSQL server with a migrated template.
 type server struct {
-	dir   string   // of its data and its socket
-	alive *os.File // the keeper ends the server when this is closed; never by us
+	dir   string        // of its data and its socket
+	alive *os.File      // takes orders; the keeper ends the server when this is closed; never by us
+	told  *bufio.Reader // what the keeper says
 	count atomic.Int64
 }
 
@@ -49,15 +50,23 @@ func running(t testing.TB) *server {
 	return s
 }
 
-// keeper makes and starts the server, and ends it and removes its directory
-// when the input of the keeper itself ends: that is when the test process
-// does, however it ends.
+// keeper makes and starts the server, ends it by a signal and starts it again when
+// it is told to, and ends it and removes its directory when the input of the keeper
+// itself ends: that is when the test process does, however it ends.
 const keeper = `
+start() {
+	"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c max_connections=200 >>"$2/log" 2>&1 &
+	server=$!
+	echo started
+}
 "$1/initdb" -D "$2/data" -U toolcrib -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1 || { echo failed; exit 1; }
-"$1/postgres" -D "$2/data" -k "$2" -c listen_addresses= -c fsync=off -c max_connections=200 >>"$2/log" 2>&1 &
-server=$!
-echo started
-read -r _
+start "$1" "$2"
+while read -r order; do
+	case $order in
+	start) start "$1" "$2" ;;
+	*) kill "-$order" $server; wait $server; echo ended ;;
+	esac
+done
 kill -QUIT $server
 wait $server
 rm -rf "$2"
@@ -122,7 +131,7 @@ func (s *server) launch(bin string) error {
 	if err != nil {
 		return err
 	}
-	defer told.Close()
+	s.told = bufio.NewReader(told)
 	cmd := exec.Command("/bin/sh", "-c", keeper, "keeper", bin, s.dir) //nolint:noctx // the end of the process ends it
 	cmd.Dir, cmd.Stdin, cmd.Stdout = s.dir, in, out
 	if err := asServerUser(cmd, s.dir); err != nil {
@@ -133,10 +142,23 @@ func (s *server) launch(bin string) error {
 	if err != nil {
 		return err
 	}
-	if line, _ := bufio.NewReader(told).ReadString('\n'); line != "started\n" {
-		return s.failed("it cannot be made")
+	return s.answers("started")
+}
+
+// answers waits for what the keeper says next, and fails if it is something else.
+func (s *server) answers(want string) error {
+	if line, _ := s.told.ReadString('\n'); line != want+"\n" {
+		return s.failed("the server has not " + want)
 	}
 	return nil
+}
+
+// order has the keeper end the server by a signal, or start it.
+func (s *server) order(what, want string) error {
+	if _, err := s.alive.WriteString(what + "\n"); err != nil {
+		return err
+	}
+	return s.answers(want)
 }
 
 // failed is an error with what the server says.

@@ -63,3 +63,23 @@ func TestServerEndsWithItsProcess(t *testing.T) {
 	}
 	t.Errorf("%s is still there", dir)
 }
+
+// TestOutage: the server that was ended is away until it is started again, and has
+// kept what was committed.
+func TestOutage(t *testing.T) {
+	for _, signal := range []string{"INT", "QUIT"} {
+		opt := PostgreSQL(t)
+		db := Open(t, opt)
+		if _, err := db.Exec("CREATE TABLE thing (id TEXT)"); err != nil {
+			t.Fatal(err)
+		}
+		resume := Outage(t, signal)
+		if _, err := db.Exec("SELECT 1"); err == nil {
+			t.Errorf("%s: it still answers", signal)
+		}
+		resume()
+		if _, err := db.Exec("SELECT id FROM thing"); err != nil {
+			t.Errorf("%s: after the start: %v", signal, err)
+		}
+	}
+}

@@ -8,6 +8,7 @@ package storetest
 
 import (
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/store"
@@ -52,4 +53,25 @@ func Open(t testing.TB, opt store.Options) *store.DB {
 		}
 	})
 	return db
+}
+
+// Outage ends the PostgreSQL server of this process by a signal, with which it
+// stops in its own way: INT lets transactions end, QUIT none, and KILL gives no
+// time to write anything. resume starts it again and waits until it is there; the
+// end of the test does so as well. No other test may use the server meanwhile.
+func Outage(t testing.TB, signal string) (resume func()) {
+	t.Helper()
+	s := running(t)
+	if err := s.order(signal, "ended"); err != nil {
+		t.Fatal(err)
+	}
+	resume = sync.OnceFunc(func() {
+		if err := s.order("start", "started"); err != nil {
+			t.Error(err)
+		} else if err := s.wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(resume)
+	return resume
 }

@@ -1,4 +1,4 @@
-// The calls that ended last, newest first. How long each took is drawn on one
+// The last calls, newest first. How long each took is drawn on one
 // scale, so that two bars can be compared at a glance.
 
 import { $, el, keyed, say, set, show, sign } from './dom.js';
@@ -11,6 +11,7 @@ const signs = {
   ok: ['done', 'ok'],
   tool_error: ['note', 'warn'],
   failed: ['cross', 'bad'],
+  unknown: ['note', 'bad'],
   cancelled: ['bar', 'calm'],
 };
 
@@ -25,7 +26,7 @@ export function calls(state) {
   show($('call-list'), state.calls.length);
   show($('calls-more'), state.calls.length > atOnce);
   say($('calls-more'), whole ? t('fewer') : t('all', state.calls.length));
-  keyed($('call-list'), list, (c) => `${c.time} ${c.name}`, makeRow);
+  keyed($('call-list'), list, (c) => c.id, makeRow);
 }
 
 /** Makes the button work; render() shows the calls again. */
@@ -57,17 +58,17 @@ function makeRow() {
       set(time, 'datetime', c.time);
       say(time, clock(c.time));
       say(name, c.name);
-      outcome.put(symbol, kind, t(c.outcome) ?? c.outcome);
+      outcome.put(symbol, kind, t(c.outcome || 'underWay') ?? c.outcome);
       const door = t(doors[c.door]) ?? c.door;
       say(from, [c.subject === 'local' ? '' : c.subject, door].filter(Boolean).join(' · ') + (c.server ? ' → ' + c.server : ''));
-      say(duration, took(c.durationMs));
+      say(duration, c.outcome ? took(c.durationMs) : '');
       set(bar, 'data-kind', kind);
       fill.style.width = Math.max(3, 100 * Math.min(1, Math.log10(1 + c.durationMs) / Math.log10(1 + longest))) + '%';
       const why = c.reason || (c.outcome === 'tool_error' ? t('toolSaysFailed') : '');
       set(reason, 'lang', c.reason ? 'en' : document.documentElement.lang);
       set(reason, 'data-kind', kind);
       say(reason, why);
-      show(reason, why && c.outcome === 'failed');
+      show(reason, why && (c.outcome === 'failed' || c.outcome === 'unknown'));
     },
   };
 }

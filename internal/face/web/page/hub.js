@@ -19,7 +19,7 @@ export function attention(state, reveal) {
   const seen = new Set();
   for (const c of state.calls) {
     const what = `${c.name} ${c.code}`;
-    if (c.outcome !== 'failed' || seen.has(what) || seen.size === most || state.now() - Date.parse(c.time) > recent) continue;
+    if ((c.outcome !== 'failed' && c.outcome !== 'unknown') || seen.has(what) || seen.size === most || state.now() - Date.parse(c.time) > recent) continue;
     seen.add(what);
     items.push({ kind: 'call', key: 'call ' + what, call: c });
   }

@@ -1,0 +1,227 @@
+//go:build linux
+
+package record
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	_ "github.com/jackc/pgx/v5/stdlib"
+	_ "modernc.org/sqlite"
+
+	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/store"
+)
+
+// book is what was read of the record.
+type book struct {
+	last     int64 // seq
+	intents  map[string]string
+	outcomes map[string]ending // by call
+	kinds    map[string]int
+	lost     int64
+}
+
+// ending is how a call ended.
+type ending struct{ outcome, code string }
+
+func newBook() book {
+	return book{intents: make(map[string]string), outcomes: make(map[string]ending), kinds: make(map[string]int)}
+}
+
+// open are the calls that have begun and not ended.
+func (b *book) open() []string {
+	var all []string
+	for call := range b.intents {
+		if _, ended := b.outcomes[call]; !ended {
+			all = append(all, call)
+		}
+	}
+	return all
+}
+
+// clone is the book as it is now.
+func (b *book) clone() book {
+	c := *b
+	c.intents, c.outcomes, c.kinds = maps.Clone(b.intents), maps.Clone(b.outcomes), maps.Clone(b.kinds)
+	return c
+}
+
+// read reads on. It says what no record may say.
+func (b *book) read(t *testing.T, db *sql.DB) {
+	t.Helper()
+	rows, err := db.QueryContext(t.Context(), "SELECT seq, kind, call, body FROM audit_entry WHERE seq > $1 ORDER BY seq", b.last)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var (
+			seq              int64
+			kind, call, body string
+			says             struct {
+				Outcome, Code string
+				Lost          int64
+				Arguments     struct{ Text string }
+			}
+		)
+		must(t, rows.Scan(&seq, &kind, &call, &body))
+		if seq != b.last+1 {
+			t.Errorf("entry %d follows entry %d", seq, b.last)
+		}
+		b.last = seq
+		b.kinds[kind]++
+		must(t, json.Unmarshal([]byte(body), &says))
+		_, begun := b.intents[call]
+		_, ended := b.outcomes[call]
+		switch kind {
+		case "intent":
+			if begun {
+				t.Errorf("call %s is about to be sent twice", call)
+			}
+			b.intents[call] = says.Arguments.Text
+		case "outcome":
+			if ended || !begun {
+				t.Errorf("call %s ends in entry %d, begun: %t, ended before: %t", call, seq, begun, ended)
+			}
+			b.outcomes[call] = ending{says.Outcome, says.Code}
+		case "lost":
+			b.lost += says.Lost
+		}
+	}
+	must(t, rows.Err())
+}
+
+// look opens the database, while a hub writes it, to read.
+func (l *lab) look() *sql.DB {
+	l.t.Helper()
+	driver, source := "sqlite", "file:"+l.store.Path+"?mode=ro&_pragma=busy_timeout(20000)"
+	if l.store.URL != "" {
+		driver, source = "pgx", l.store.URL
+	}
+	db, err := sql.Open(driver, source)
+	must(l.t, err)
+	return db
+}
+
+// readOn reads on while a hub runs.
+func (l *lab) readOn() {
+	l.t.Helper()
+	db := l.look()
+	defer db.Close()
+	l.book.read(l.t, db)
+}
+
+// agree compares the record with what was done and what was told.
+func (l *lab) agree() {
+	l.t.Helper()
+	byText := make(map[string]string, len(l.book.intents))
+	for call, text := range l.book.intents {
+		byText[text] = call
+	}
+	for text, times := range l.done() {
+		if times > 1 {
+			l.t.Errorf("%s was done %d times", text, times)
+		}
+		if byText[text] == "" {
+			l.t.Errorf("%s was done, and the record has no intent of it", text)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	done := l.done()
+	for text, answer := range l.told {
+		call := byText[text]
+		switch end := l.book.outcomes[call]; answer {
+		case told:
+			if end.outcome != string(hub.OutcomeOK) || done[text] != 1 {
+				l.t.Errorf("the caller of %s was told that it went well; the record says %+v, and it was done %d times", text, end, done[text])
+			}
+		case string(message.AuditUnwritable):
+			if done[text] != 0 {
+				l.t.Errorf("%s was refused, and done", text)
+			}
+		}
+	}
+}
+
+// recovered is what the record says of the calls that were open when the hub
+// before was killed: that nobody knows.
+func (l *lab) recovered(open []string) {
+	l.t.Helper()
+	l.readOn()
+	for _, call := range open {
+		if end := l.book.outcomes[call]; end != (ending{string(hub.OutcomeUnknown), string(message.OutcomeUnknown)}) {
+			l.t.Errorf("call %s was under way when the hub was killed; the record says %+v", call, end)
+		}
+	}
+	if still := l.book.open(); len(still) > 0 {
+		l.t.Errorf("%d calls of a former life have no end: %v", len(still), still)
+	}
+	l.agree()
+}
+
+// autopsy looks at what a killed hub has left, at a copy of it: which calls were
+// under way. verify says that the copy is opened as a hub does it, and verified.
+func (l *lab) autopsy(verify bool) (open []string) {
+	l.t.Helper()
+	if l.store.URL != "" {
+		db := l.look()
+		defer db.Close()
+		b := l.book.clone()
+		b.read(l.t, db)
+		return b.open()
+	}
+	dir := l.t.TempDir()
+	path := filepath.Join(dir, "toolcrib.db")
+	for _, suffix := range []string{"", "-wal"} {
+		raw, err := os.ReadFile(l.store.Path + suffix)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		must(l.t, err)
+		must(l.t, os.WriteFile(path+suffix, raw, 0o600))
+	}
+	db, err := store.Open(l.t.Context(), store.Options{Path: path})
+	must(l.t, err)
+	b := l.book.clone()
+	b.read(l.t, db.DB)
+	if verify {
+		verifyIn(l.t, db, l.data.AuditKey())
+	}
+	must(l.t, db.Close())
+	must(l.t, os.RemoveAll(dir))
+	return b.open()
+}
+
+// verify verifies the record. No hub may run.
+func (l *lab) verify() *audit.Report {
+	l.t.Helper()
+	db, err := store.Open(l.t.Context(), l.store)
+	must(l.t, err)
+	report := verifyIn(l.t, db, l.data.AuditKey())
+	must(l.t, db.Close())
+	return report
+}
+
+func verifyIn(t *testing.T, db *store.DB, key string) *audit.Report {
+	t.Helper()
+	keys, err := audit.LoadKeys(key)
+	must(t, err)
+	log, err := audit.Open(t.Context(), audit.Options{DB: db, Keys: keys, Log: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	report, err := log.Verify(context.WithoutCancel(t.Context()), nil)
+	must(t, err)
+	for _, p := range report.Problems {
+		t.Errorf("the record does not verify: entry %d: %v", p.Seq, p.Err)
+	}
+	return report
+}
