@@ -24,13 +24,13 @@ type Event struct {
 	Server *EventServer `json:"server,omitempty" doc:"Of server.changed"`
 	Drift  *EventDrift  `json:"drift,omitempty" doc:"Of tools.drifted"`
 	Call   *EventCall   `json:"call,omitempty" doc:"Of call.ended"`
-	State  *CallState   `json:"state,omitempty" doc:"Of call.state. The result is there only as long as the event is kept in memory"`
+	State  *CallState   `json:"state,omitempty" doc:"Of call.state. What the server said, as its result or its error, is there only as long as the event is kept in memory"`
 }
 
 // EventGap says that events are missing between the one before and the one
 // after it. Whoever shows something has to read it anew.
 type EventGap struct {
-	Reason string `json:"reason" enum:"expired,rush,killed,store,unknown" doc:"expired: they are not kept any more. rush: more happened than could be taken note of. killed: the hub was killed before it had written the last quarter of a second. store: they could not be written. unknown: the id to follow from is none of this hub's"`
+	Reason string `json:"reason" enum:"expired,rush,killed,store,unknown" doc:"expired: they are not kept any more. rush: more happened than could be taken note of. killed: the hub was killed before it had written the last quarter of a second. store: they could not be written to the database, or are damaged there. unknown: the id to follow from is none of this hub's"`
 	Missed int64  `json:"missed,omitempty" doc:"How many, of all kinds; not there if that is not known"`
 }
 

@@ -86,7 +86,9 @@ func TestRequests(t *testing.T) {
 		{"call", func() error {
 			return ignore(c.Call(ctx, api.Call{Tool: "t", Arguments: json.RawMessage(`{"n":12345678901234567890}`)}))
 		}, seen{"POST", "/calls", `{"tool":"t","arguments":{"n":12345678901234567890}}`}},
-		{"calls", func() error { return ignore(c.Calls(ctx, CallQuery{Limit: 3, Server: "k", Outcomes: []string{"failed", "unknown"}})) }, seen{"GET", "/calls?limit=3&outcome=failed%2Cunknown&server=k", ""}},
+		{"calls", func() error {
+			return ignore(c.Calls(ctx, CallQuery{Limit: 3, Server: "k", Outcomes: []string{"failed", "unknown"}}))
+		}, seen{"GET", "/calls?limit=3&outcome=failed%2Cunknown&server=k", ""}},
 		{"a call of the record", func() error { return ignore(c.CallRecord(ctx, "a/b")) }, seen{"GET", "/calls/a%2Fb", ""}},
 		{"head", func() error { return ignore(c.AuditHead(ctx)) }, seen{"GET", "/audit/head", ""}},
 		{"verify", func() error { return ignore(c.VerifyAudit(ctx, nil)) }, seen{"POST", "/audit/verify", ""}},

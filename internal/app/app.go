@@ -101,11 +101,12 @@ type App struct {
 	tls     *tls.Config // nil for plain HTTP
 	network transport.Network
 
-	bus     *bus.Bus
-	ended   *bus.Bus // of calls; apart, since a burst of them would push other events out
+	bus   *bus.Bus
+	ended *bus.Bus // of calls; apart, since a burst of them would push other events out
+	shown *bus.Bus // of the states of calls; apart as well
+
 	source  *control.Source
 	callers atomic.Pointer[hub.Gate] // that bounds each of them
-	shown   *bus.Bus                 // of the states of calls; apart as well
 	store   *store.DB
 	keys    audit.Keys // of the record of calls
 	audit   *audit.Log

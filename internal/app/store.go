@@ -56,6 +56,7 @@ func auditSettings(c *config.Config) audit.Settings {
 // applied puts the part of a configuration in force that is about the hub itself.
 func (a *App) applied(c *config.Config) {
 	a.audit.Set(auditSettings(c))
+	a.events.SetRetention(c.Events.Retention)
 	a.callers.Store(&c.Callers)
 }
 

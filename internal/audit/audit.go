@@ -56,7 +56,8 @@ type Log struct {
 	log      *slog.Logger
 	settings atomic.Pointer[Settings]
 
-	queue   chan *op      // to Run
+	queue   chan *op      // to Run, of those that somebody waits for
+	idle    idle          // the others
 	ended   chan struct{} // closed when Run has ended
 	end     sync.Once
 	running atomic.Bool  // Run was called
@@ -78,7 +79,7 @@ type Log struct {
 func Open(ctx context.Context, opt Options) (*Log, error) {
 	l := &Log{
 		db: opt.DB, keys: opt.Keys, node: opt.Keys.Node(), log: opt.Log,
-		queue: make(chan *op, queueSize), ended: make(chan struct{}),
+		queue: make(chan *op, queueSize), idle: idle{bell: make(chan struct{}, 1)}, ended: make(chan struct{}),
 	}
 	l.Set(opt.Settings)
 	c, err := resume(ctx, l.db, l.keys)
@@ -100,7 +101,7 @@ func (l *Log) Node() string { return l.node }
 func (l *Log) Lost() int64 { return l.total.Load() }
 
 // Waiting is how many records wait to be written.
-func (l *Log) Waiting() int { return len(l.queue) }
+func (l *Log) Waiting() int { return len(l.queue) + l.idle.len() }
 
 // Set puts other settings in force.
 func (l *Log) Set(s Settings) {

@@ -55,81 +55,6 @@ type extension struct {
 	ops     []*op
 }
 
-// resume reads where the chain of the key ends. Only it is read that the
-// database keeps open: the last part, and what came after it.
-func resume(ctx context.Context, db *store.DB, keys Keys) (*chain, error) {
-	c := &chain{db: db, keys: keys, node: keys.Node(), open: make(map[string]int64), at: time.Now()}
-	c.seq, c.hash = 0, origin(c.node)
-	t, err := readTail(ctx, db, c.node)
-	if err != nil {
-		return nil, db.Err(err)
-	}
-	c.tail, c.open = t.entries, t.open
-	switch n := len(t.entries); {
-	case n > 0:
-		c.seq, c.hash = t.entries[n-1].seq, t.entries[n-1].hash
-	case t.sealed > 0:
-		if c.seq, c.hash, err = c.head(ctx); err != nil {
-			return nil, db.Err(err)
-		}
-	}
-	c.signed = c.seq
-	for i := range slices.Backward(c.tail) {
-		if c.tail[i].kind == kindCheckpoint {
-			break
-		}
-		c.signed = c.tail[i].seq - 1
-	}
-	return c, nil
-}
-
-// tail is the end of a chain.
-type tail struct {
-	sealed  int64            // seq of the last entry that is in a part
-	entries []entry          // those after it
-	open    map[string]int64 // intents without an outcome, by call, wherever they are
-}
-
-// readTail reads the end of a chain.
-func readTail(ctx context.Context, q reader, node string) (*tail, error) {
-	t := &tail{open: make(map[string]int64)}
-	last, err := parts(ctx, q, "node = $1 ORDER BY first DESC LIMIT 1", node)
-	if err != nil {
-		return nil, err
-	}
-	if len(last) > 0 {
-		t.sealed = last[0].last
-		for _, seq := range splitSeqs(last[0].pending) {
-			var call string
-			err := q.QueryRowContext(ctx, "SELECT call FROM audit_entry WHERE node = $1 AND seq = $2", node, seq).Scan(&call)
-			switch {
-			case errors.Is(err, sql.ErrNoRows): // it was dropped for its age
-			case err != nil:
-				return nil, fmt.Errorf("reading an intent: %w", err)
-			default:
-				t.open[call] = seq
-			}
-		}
-	}
-	if t.entries, err = entries(ctx, q, "node = $1 AND seq > $2 ORDER BY seq", node, t.sealed); err != nil {
-		return nil, err
-	}
-	for i := range t.entries {
-		follow(t.open, &t.entries[i])
-	}
-	return t, nil
-}
-
-// follow keeps up which intents are open.
-func follow(open map[string]int64, e *entry) {
-	switch e.kind {
-	case kindIntent:
-		open[e.call] = e.seq
-	case kindOutcome:
-		delete(open, e.call)
-	}
-}
-
 // head reads the last entry's number and hash.
 func (c *chain) head(ctx context.Context) (seq int64, hash string, err error) {
 	err = c.db.QueryRowContext(ctx, "SELECT seq, hash FROM audit_entry WHERE node = $1 ORDER BY seq DESC LIMIT 1", c.node).Scan(&seq, &hash)
@@ -213,6 +138,11 @@ func (x *extension) sign(keys Keys, now time.Time) error {
 // same: the next commit finds out.
 func (c *chain) commit(ctx context.Context, x *extension, d store.Durability, also func(*sql.Tx) error) error {
 	c.tried = x
+	if c.db.Postgres() {
+		// A server that crashes forgets what was committed without waiting for its
+		// disk; the hub lives on, and would add to what is not there any more.
+		d = store.Disk
+	}
 	err := c.db.Tx(ctx, d, func(tx *sql.Tx) error {
 		if err := c.insert(ctx, tx, x.entries); err != nil {
 			return err

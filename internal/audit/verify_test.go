@@ -93,10 +93,8 @@ func TestEveryByte(t *testing.T) {
 		}{{"kind", (*string)(&e.kind)}, {"call", &e.call}, {"body", &e.body}, {"hash", &e.hash}} {
 			text := *column.text
 			for at := range len(text) {
-				for _, b := range []byte{text[at] ^ 1, text[at] ^ 0x20, text[at] ^ 0x80} {
-					*column.text = text[:at] + string([]byte{b}) + text[at+1:]
-					find(fmt.Sprintf("%s, byte %d", column.name, at))
-				}
+				*column.text = text[:at] + string([]byte{text[at] ^ 1<<((at+i)%8)}) + text[at+1:]
+				find(column.name)
 			}
 			*column.text = text + "\x00"
 			find(column.name + ", one more")
@@ -107,7 +105,7 @@ func TestEveryByte(t *testing.T) {
 		}
 		for bit := range 63 {
 			e.at ^= 1 << bit
-			find(fmt.Sprintf("at, bit %d", bit))
+			find("at")
 		}
 	}
 	t.Logf("%d changes were found", changed)

@@ -1,11 +1,8 @@
 package audit
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -14,7 +11,7 @@ import (
 )
 
 const (
-	// queueSize is how many records may wait to be taken, and backlogSize how
+	// queueSize is how many records of a kind may wait to be taken, and backlogSize how
 	// many are kept while the database cannot be written.
 	queueSize   = 8192
 	backlogSize = 16384
@@ -31,144 +28,6 @@ const (
 	// longestCall is how long a call's id may be.
 	longestCall = 64
 )
-
-// op is a record on its way to the chain.
-type op struct {
-	kind       kind // kindIntent, kindCall (which may become an outcome), kindLost; "" to write what waits
-	call       string
-	at         int64
-	head, tail []byte
-	done       chan error  // told once, of the first attempt; nil if nobody waits
-	given      atomic.Bool // nobody waits any more
-	where      *position   // told where the chain ends; of kind ""
-}
-
-// position is a place in a chain.
-type position struct {
-	seq  int64
-	hash string
-}
-
-func (o *op) answer(err error) {
-	if o.done != nil {
-		o.done <- err // it has room for one
-		o.done = nil
-	}
-}
-
-// Intend records that a call is about to be sent that may change something. If
-// it returns nil, the record outlives a loss of power, and the call may be sent;
-// else it must not be. Calls that come at once are written at once.
-//
-// [Log.Finish] is to be called afterwards in either case.
-func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
-	o, done := newOp(kindIntent, r), make(chan error, 1)
-	o.done = done // which is Run's from the queue on
-	if l.over() {
-		return hub.E(message.ShuttingDown, nil)
-	}
-	select {
-	case l.queue <- o:
-	case <-l.ended:
-		return hub.E(message.ShuttingDown, nil)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	return l.wait(ctx, o, done)
-}
-
-// Finish records how a call ended. That of a call that may change something has
-// been written when it returns nil, and outlives the process; any other one is
-// written within a quarter of a second. After an error it is kept, and written
-// as soon as that is possible: there is nothing to be done but to tell of it.
-func (l *Log) Finish(ctx context.Context, r *hub.CallRecord) error {
-	o := newOp(kindCall, r)
-	var done chan error
-	if r.Changing {
-		done = make(chan error, 1)
-	}
-	o.done = done // which is Run's from the queue on
-	if l.over() {
-		return hub.E(message.ShuttingDown, nil)
-	}
-	select {
-	case l.queue <- o:
-	default:
-		l.lost.Add(1)
-		l.total.Add(1)
-		return nil // it is told by an entry, as soon as one can be written
-	}
-	if done == nil {
-		return nil
-	}
-	return l.wait(ctx, o, done)
-}
-
-// over reports whether Run has ended.
-func (l *Log) over() bool {
-	select {
-	case <-l.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-func newOp(k kind, r *hub.CallRecord) *op {
-	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro()}
-	for i := range len(o.call) {
-		if c := o.call[i]; c <= ' ' || c > '~' {
-			o.call = strconv.QuoteToASCII(o.call) // no id of ours
-			break
-		}
-	}
-	o.head, o.tail = encode(r)
-	return o
-}
-
-func (l *Log) wait(ctx context.Context, o *op, done <-chan error) error {
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		o.given.Store(true)
-		return context.Cause(ctx)
-	case <-l.ended:
-		select {
-		case err := <-done:
-			return err
-		default:
-			return hub.E(message.ShuttingDown, nil)
-		}
-	}
-}
-
-// flush writes what waits, and returns where this node's chain ends then; nil
-// if nobody writes.
-func (l *Log) flush(ctx context.Context) *position {
-	if !l.running.Load() {
-		return nil
-	}
-	o := &op{done: make(chan error, 1), where: new(position)}
-	done := o.done
-	select {
-	case l.queue <- o:
-	case <-l.ended:
-		return nil
-	case <-ctx.Done():
-		return nil
-	}
-	select {
-	case err := <-done:
-		if err != nil {
-			return nil // what was written before can be read all the same
-		}
-		return o.where
-	case <-l.ended:
-	case <-ctx.Done():
-	}
-	return nil
-}
 
 // writer is what Run has to do.
 type writer struct {
@@ -196,16 +55,21 @@ func (l *Log) Run(ctx context.Context) error {
 	for {
 		select {
 		case o := <-l.queue:
-			first := len(w.batch) == 0
 			w.take(o)
+			w.gather()
+			w.write(whole)
+			if w.failing && len(w.batch) > 0 {
+				due.Reset(retryAfter)
+			}
+		case <-l.idle.bell:
 			switch {
-			case w.urgent > 0 || len(w.batch) >= batchSize && !w.failing:
-				w.gather()
+			case l.idle.len() >= batchSize && !w.failing:
+				w.drain()
 				w.write(whole)
 				if w.failing && len(w.batch) > 0 {
 					due.Reset(retryAfter)
 				}
-			case first:
+			case len(w.batch) == 0:
 				due.Reset(delay)
 			}
 		case <-due.C:
@@ -232,8 +96,7 @@ func (w *writer) take(o *op) {
 		w.urgent++
 	}
 	if len(w.batch) >= backlogSize && o.done == nil {
-		w.lost.Add(1)
-		w.total.Add(1)
+		w.lose()
 		return
 	}
 	w.batch = append(w.batch, o)
@@ -251,6 +114,7 @@ func (w *writer) gather() {
 
 // drain takes what has come meanwhile.
 func (w *writer) drain() {
+	w.idle.each(w.take)
 	for range queueSize {
 		select {
 		case o := <-w.queue:
@@ -372,32 +236,4 @@ func (w *writer) last(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// closeUnknown gives the calls of an earlier life that have none an outcome.
-func (l *Log) closeUnknown(ctx context.Context) error {
-	c := l.chain
-	if len(c.open) == 0 {
-		return nil
-	}
-	x := c.begin()
-	for _, seq := range sortedValues(c.open) {
-		list, err := entries(ctx, l.db, "node = $1 AND seq = $2", l.node, seq)
-		if err != nil {
-			return unreadable(l.db.Err(err))
-		}
-		for i := range list {
-			var r hub.CallRecord
-			decode(list[i].body, &r)
-			r.ID = list[i].call
-			r.Outcome, r.Code = hub.OutcomeUnknown, string(message.OutcomeUnknown)
-			r.Reason = hub.E(message.OutcomeUnknown, nil, "server", cmp.Or(r.Server, r.Name)).Text(message.English).What
-			x.op(l.node, newOp(kindCall, &r))
-		}
-	}
-	if err := c.commit(ctx, x, store.Process, nil); err != nil {
-		return fmt.Errorf("recording the calls that were cut off: %w", err)
-	}
-	l.log.WarnContext(ctx, "calls were under way when the hub ended; whether they took effect is not known", "calls", len(x.entries))
-	return nil
 }

@@ -38,7 +38,8 @@ type Options struct {
 	// connection.
 	Dial func(ctx context.Context) (*Conn, error)
 
-	Log *slog.Logger // must not write to Out
+	Lang message.Lang // of errors of the bridge's own; "" stands for English
+	Log  *slog.Logger // must not write to Out
 }
 
 // errClientGone ends the bridge when nothing can be written to the client.
@@ -269,15 +270,19 @@ func (b *bridge) answerLost(ctx context.Context, lost []*request) error {
 	return nil
 }
 
-// refuse answers the request with the raw id by an error of the bridge's own.
+// refuse answers the request with the raw id by an error of the bridge's own, in
+// the form of the hub's.
 func (b *bridge) refuse(ctx context.Context, id []byte, code int, e *hub.Error) error {
 	raw := append([]byte(`{"jsonrpc":"2.0","id":`), id...)
 	raw = append(raw, `,"error":{"code":`...)
 	raw = strconv.AppendInt(raw, int64(code), 10)
 	raw = append(raw, `,"message":`...)
-	raw = wire.AppendString(raw, e.Text(message.English).String())
+	raw = wire.AppendString(raw, e.In(b.opt.Lang))
 	raw = append(raw, `,"data":{"code":`...)
 	raw = wire.AppendString(raw, string(e.Code))
+	class := e.Class()
+	raw = append(raw, `,"class":"`+string(class)+`","userMessage":`...)
+	raw = wire.AppendString(raw, class.Sentence(b.opt.Lang, ""))
 	return b.write(ctx, append(raw, "}}}"...))
 }
 

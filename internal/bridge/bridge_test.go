@@ -34,7 +34,7 @@ const (
 // lost reports whether a message says that nobody knows the outcome of the
 // request with the id.
 func lost(raw, id string) bool {
-	return strings.HasPrefix(raw, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,`) && strings.Contains(raw, `"data":{"code":"hub_lost"}`)
+	return strings.HasPrefix(raw, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,`) && strings.Contains(raw, `"data":{"code":"hub_lost","class":"outcome","userMessage":"It is not known`)
 }
 
 // The official client does not notice that the hub was killed and another one
@@ -312,6 +312,7 @@ func TestOrder(t *testing.T) {
 // A line that is too long is answered by the bridge; junk is left out.
 func TestBadLines(t *testing.T) {
 	x, s := newExchange(), newScript(t)
+	x.lang = message.Chinese
 	defer x.serve(s)()
 	c := x.bridge(t)
 	hub := s.answer()
@@ -325,7 +326,8 @@ func TestBadLines(t *testing.T) {
 		c.send("}")
 		c.send(`{"broken`)
 	}()
-	if got := c.next(); !strings.Contains(got, `"message_too_big"`) || !strings.Contains(got, `"id":null`) || !strings.Contains(got, "64 MiB") {
+	if got := c.next(); !strings.Contains(got, `"message_too_big"`) || !strings.Contains(got, `"id":null`) || !strings.Contains(got, "64 MiB") ||
+		!strings.Contains(got, `"class":"limit","userMessage":"请求过多`) {
 		t.Errorf("got %s", got)
 	}
 	hub.want(`{"broken`)

@@ -25,6 +25,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
@@ -38,6 +39,7 @@ const limit = 20 * time.Second
 // the tests work in time that is not real as well.
 type exchange struct {
 	calls chan net.Conn
+	lang  message.Lang // of what bridges say themselves
 
 	mu    sync.Mutex
 	conns []net.Conn
@@ -131,7 +133,7 @@ func (x *exchange) bridge(t testing.TB) *client {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		c.end <- bridge.Run(ctx, bridge.Options{In: inR, Out: outW, Dial: x.dial, Log: slog.New(slog.DiscardHandler)})
+		c.end <- bridge.Run(ctx, bridge.Options{In: inR, Out: outW, Dial: x.dial, Lang: x.lang, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		cancel()

@@ -111,6 +111,7 @@ type Pipeline struct {
 	verbs    map[string]*verb
 	ids      *ids
 	turns    *turns
+	askers   *askers
 	schemas  *validators
 	gates    *gates
 	tools    *toolCache
@@ -125,7 +126,7 @@ type Pipeline struct {
 func New(opt Options) *Pipeline {
 	p := &Pipeline{
 		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
-		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{},
+		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{}, askers: newAskers(),
 		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
 	}
 	settings := opt.Settings

@@ -56,6 +56,13 @@ func (c *clock) stop() {
 	}
 }
 
+// of says whose time it is from now on.
+func (c *clock) of(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.server = server
+}
+
 // remains is how much is left of the time.
 func (c *clock) remains() time.Duration {
 	c.mu.Lock()

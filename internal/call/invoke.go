@@ -70,10 +70,12 @@ func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, 
 	return context.WithDeadlineCause(ctx, r.record.Time.Add(allowed), limit)
 }
 
-// label is what the log says of what was asked for. The user in a URI, and what
-// follows a "?" or "#" in it, may be a secret.
-func (r *run) label() string {
-	name := r.own
+// label is what the log says of what was asked for.
+func (r *run) label() string { return message.Quote(openly(r.own)) }
+
+// openly is a name without what may be a secret if it is a URI: its user, and what
+// follows a "?" or "#" in it.
+func openly(name string) string {
 	if at := strings.IndexAny(name, "?#"); at >= 0 {
 		name = name[:at]
 	}
@@ -83,5 +85,5 @@ func (r *run) label() string {
 			name = scheme + "://" + authority[at+1:] + "/" + path
 		}
 	}
-	return message.Quote(name)
+	return name
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// maxGates is how many gates there are before those that nobody needs are let go.
+// maxGates is how many gates there are at least before those that nobody needs are
+// let go.
 const maxGates = 4096
 
 // gates bound how many calls there are at once, and how fast they come: of each
@@ -24,6 +25,7 @@ type gates struct {
 
 	mu      sync.Mutex
 	all     map[gateKey]*gate
+	most    int               // gates, after which it is looked which of them nobody needs
 	refused map[string]uint64 // by server; "" for those of callers
 }
 
@@ -51,7 +53,7 @@ type place struct {
 // newGates returns gates by what is configured: server returns it for one, and
 // caller for each caller.
 func newGates(server func(key string) (hub.Server, bool), caller func() hub.Gate) *gates {
-	return &gates{server: server, caller: caller, all: make(map[gateKey]*gate), refused: make(map[string]uint64)}
+	return &gates{server: server, caller: caller, all: make(map[gateKey]*gate), most: maxGates, refused: make(map[string]uint64)}
 }
 
 // limit has the call wait for its turn at the gates of its caller and of the first
@@ -245,9 +247,10 @@ func (g *gates) leave(p *pass, but int, made bool) {
 	p.held = p.held[:but]
 }
 
-// tidy lets go of the gates that nobody needs, if there are many.
+// tidy lets go of the gates that nobody needs, if there are many; again only once
+// there are twice as many as are left, as it looks at all of them.
 func (g *gates) tidy(now time.Time) {
-	if len(g.all) < maxGates {
+	if len(g.all) < g.most {
 		return
 	}
 	for key, one := range g.all {
@@ -255,4 +258,5 @@ func (g *gates) tidy(now time.Time) {
 			delete(g.all, key)
 		}
 	}
+	g.most = max(maxGates, 2*len(g.all))
 }

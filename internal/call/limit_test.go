@@ -243,10 +243,39 @@ func TestLimitGivenUp(t *testing.T) {
 		if g := l.all[gateKey{server: "s"}]; g.running != 1 || g.waiting != 0 || len(g.ring) != 0 {
 			t.Errorf("%+v is left", g)
 		}
+		if got := l.counts(); got[0].Refused != 1 { // who gave up was not
+			t.Errorf("%d are refused", got[0].Refused)
+		}
 		first.leave()
 		first.leave() // once is enough
 		if g := l.all[gateKey{server: "s"}]; g.running != 0 {
 			t.Errorf("%d run", g.running)
+		}
+	})
+}
+
+// However many callers there are, what is kept of them is looked through now and
+// then only, and goes when nobody needs it.
+func TestLimitTidies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := limited(t, hub.Gate{Rate: 1, Burst: 1}, gated("s", hub.Gate{}))
+		come := func(n int, who string) {
+			for i := range n {
+				r := l.call("s", fmt.Sprint(who, i))
+				if err := l.limit(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+				r.leave()
+			}
+		}
+		come(maxGates+1, "a")
+		if len(l.all) != maxGates+1 || l.most != 2*maxGates {
+			t.Errorf("%d are kept, and are looked through with %d", len(l.all), l.most)
+		}
+		time.Sleep(time.Second)
+		come(maxGates, "b")
+		if len(l.all) > maxGates || l.most > 2*maxGates {
+			t.Errorf("%d are kept, and are looked through with %d", len(l.all), l.most)
 		}
 	})
 }
@@ -480,6 +509,15 @@ func TestLimitKeepsThePlan(t *testing.T) {
 			if err := <-ended; !hub.IsCode(err, message.Cancelled) {
 				t.Errorf("%s: got %v", name, err)
 			}
+		}
+
+		// A refusal is told as one if those that are left cannot be had.
+		l.servers["a"] = gated("a", hub.Gate{Concurrency: 1})
+		r, b := l.call("a", "caller"), l.call("b", "").plan.candidates[0]
+		b.load.Away = why
+		r.plan.candidates = append(r.plan.candidates, b)
+		if err := l.limit(t.Context(), r); !hub.IsCode(err, message.QueueFull) || r.server.Key != "a" {
+			t.Errorf("refused by %s: %v", r.server.Key, err)
 		}
 		first.leave()
 	})

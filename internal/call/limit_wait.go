@@ -24,7 +24,7 @@ func (g *gates) wait(ctx context.Context, r *run, key gateKey, w *waiter) (err e
 	r.clock.hold()
 	defer func() {
 		if !in { // also if the exchange panics
-			g.quit(key, w)
+			g.quit(key, w, hub.IsCode(err, message.QueueExpired))
 		}
 		r.record.Queued += time.Since(began)
 		r.clock.release()
@@ -73,9 +73,9 @@ func ended(ctx context.Context) error {
 	return hub.E(message.Cancelled, context.Cause(ctx))
 }
 
-// quit has a call wait no more, which was kept out. If it has got its turn just now
-// it gives that back.
-func (g *gates) quit(key gateKey, w *waiter) {
+// quit has a call wait no more, because it was refused or has ended. If it has got
+// its turn just now it gives that back.
+func (g *gates) quit(key gateKey, w *waiter, refused bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	one := g.all[key]
@@ -86,5 +86,7 @@ func (g *gates) quit(key gateKey, w *waiter) {
 		one.quit(w)
 	}
 	one.restore()
-	g.refused[key.server]++
+	if refused {
+		g.refused[key.server]++
+	}
 }

@@ -26,8 +26,8 @@ type link struct {
 	item   wire.Span // of the content
 	at     wire.Span // the URI, with its quotes
 	uri    string
-	inside []byte // the items that take its place; nil if it stays
-	why    string // it stays
+	inside []byte         // the items that take its place; nil if it stays
+	why    message.Phrase // it stays
 }
 
 // embed puts what the links of a tool's result lead to in the place of the links,
@@ -45,7 +45,7 @@ func (p *Pipeline) embed(ctx context.Context, r *run) error {
 	var all sync.WaitGroup
 	for i := range links {
 		if i == maxLinks {
-			links[i].why = "no more than 8 links of a result are fetched"
+			links[i].why = message.Say("no more than %d links of a result are fetched", maxLinks)
 			break // said once for all that follow
 		}
 		all.Go(func() { p.follow(ctx, r, &links[i]) })
@@ -56,8 +56,8 @@ func (p *Pipeline) embed(ctx context.Context, r *run) error {
 		switch l := &links[i]; {
 		case l.inside != nil:
 			edits = append(edits, wire.Replace(l.item, l.inside))
-		case l.why != "":
-			edits = append(edits, wire.Edit{Start: l.item.End, End: l.item.End, Text: l.remark()})
+		case !l.why.Empty():
+			edits = append(edits, wire.Edit{Start: l.item.End, End: l.item.End, Text: l.remark(r.Lang)})
 		}
 	}
 	if len(edits) > 0 {
@@ -86,9 +86,9 @@ func linksOf(m *wire.Message) []link {
 }
 
 // remark is the item that says why a link stays.
-func (l *link) remark() []byte {
-	text := hub.E(message.LinkRefused, nil, "uri", message.Quote(l.uri), "detail", l.why).Text(message.English)
-	b := wire.AppendString([]byte(`,{"type":"text","text":`), text.String())
+func (l *link) remark(lang message.Lang) []byte {
+	text := hub.E(message.LinkRefused, nil, "uri", message.Quote(l.uri)).With("detail", l.why)
+	b := wire.AppendString([]byte(`,{"type":"text","text":`), text.In(lang))
 	return append(b, '}')
 }
 
@@ -99,7 +99,7 @@ func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
 	contents, why := p.linked(ctx, r, l)
 	if contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
 		var body []byte
-		if body, why = p.web.get(ctx, l.uri, l.at.Of(m.Raw)); why == "" {
+		if body, why = p.web.get(ctx, l.uri, l.at.Of(m.Raw)); why.Empty() {
 			contents = [][]byte{body}
 		}
 	}
@@ -125,9 +125,9 @@ func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
 // linked reads a link from the server that has given it, and says why it cannot
 // be had if contents is nil. What the caller could not read itself it does not get
 // so either.
-func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]byte, why string) {
+func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]byte, why message.Phrase) {
 	if !r.view.Has(r.server.Key) {
-		return nil, "the resources of its server are not in the group"
+		return nil, message.Say("the resources of its server are not in the group")
 	}
 	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
 	read := rescan(append(raw, `}}`...))
@@ -139,18 +139,18 @@ func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]by
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, "it was not there in time"
+		return nil, message.Say("it was not there in time")
 	case err != nil:
 		return nil, reason(err)
 	}
 	answer := &reply.Message
 	switch {
 	case answer.Kind == wire.Failure:
-		return nil, "the server refused to give it"
+		return nil, message.Say("the server refused to give it")
 	case protocol.KindOf(answer, reply.Era) != protocol.ResultComplete:
-		return nil, "the server asks a question first"
+		return nil, message.Say("the server asks a question first")
 	case answer.Result.Len() > maxLinked:
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
 	for item := range wire.Array(answer.Raw, answer.Member("contents")) {
 		if answer.Raw[item.Start] == '{' {
@@ -158,17 +158,23 @@ func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]by
 		}
 	}
 	if contents == nil {
-		return nil, "there is nothing"
+		return nil, message.Say("there is nothing")
 	}
-	return contents, ""
+	return contents, message.Phrase{}
 }
 
 // tooLarge is why a link stays that leads to more than maxLinked.
-const tooLarge = "it is larger than 1 MiB"
+func tooLarge() message.Phrase { return message.Say("it is larger than 1 MiB") }
 
 // reason is what is told of an error.
-func reason(err error) string {
-	return strings.TrimSuffix(hub.AsError(err).Text(message.English).What, ".")
+func reason(err error) message.Phrase { return message.Say("%s", because{hub.AsError(err)}) }
+
+// because is an error as a part of a sentence.
+type because struct{ *hub.Error }
+
+// In is what happened, without a full stop.
+func (b because) In(lang message.Lang) string {
+	return strings.TrimRight(b.Text(lang).What, ".。")
 }
 
 // deaf is the exchange of requests that no caller has made.

@@ -67,6 +67,13 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 		d.retry = r.asked(r.server.Retry)
 	} else {
 		p.providers(r)
+		p.askers.heed(r)
+		if len(d.candidates) == 0 {
+			return toolUnknown(r) // who has asked has it no more
+		}
+		if first := &d.candidates[0]; first.entry != r.entry {
+			r.use(first)
+		}
 		d.retry = r.retries(r.entry)
 	}
 	if len(d.candidates) > 1 {

@@ -141,13 +141,15 @@ func TestLinkToThisMachine(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		allowed bool
+		lang    message.Lang
 		want    string
 	}{
-		{false, message.For(message.English, message.LinkRefused, map[string]string{"uri": site.URL, "detail": errNotPublic.Error()}).String()},
-		{true, `"text":"inside"`},
+		{false, "", "What the link " + site.URL + " leads to was not fetched: the address is not public."},
+		{false, message.Chinese, "没有获取链接 " + site.URL + " 的内容：该地址不是公网地址。"},
+		{true, "", `"text":"inside"`},
 	} {
 		c.web = newWeb(tt.allowed)
-		res, err := c.ask("tools/call", `"name":"s__x"`)
+		res, err := c.ask("tools/call", `"name":"s__x"`, func(r *Request) { r.Lang = tt.lang })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,25 +189,26 @@ func TestWeb(t *testing.T) {
 	}))
 	defer site.Close()
 	addr = site.Listener.Addr().String()
+	const elsewhere = "it leads elsewhere too often, or to what is no web page"
 	for path, want := range map[string]string{
 		"/text":  `{"uri":"u","mimeType":"text/plain","text":"hello"}`,
 		"/bytes": `{"uri":"u","mimeType":"image/png","blob":"/wA="}`,
 		"/there": `{"uri":"u","mimeType":"text/plain","text":"hello"}`,
-		"/large": tooLarge,
-		"/round": errRedirect.Error(),
-		"/file":  errRedirect.Error(),
-		"/user":  errRedirect.Error(),
+		"/large": "it is larger than 1 MiB",
+		"/round": elsewhere,
+		"/file":  elsewhere,
+		"/user":  elsewhere,
 		"/none":  "it was answered with the HTTP status 404",
 	} {
 		contents, why := newWeb(true).get(t.Context(), site.URL+path, []byte(`"u"`))
-		if got := string(contents) + why; got != want {
+		if got := string(contents) + why.String(); got != want {
 			t.Errorf("%s: got %q, want %q", path, got, want)
 		}
-		if contents, why := newWeb(false).get(t.Context(), site.URL+path, []byte(`"u"`)); contents != nil || why != errNotPublic.Error() {
+		if contents, why := newWeb(false).get(t.Context(), site.URL+path, []byte(`"u"`)); contents != nil || why.String() != "the address is not public" {
 			t.Errorf("%s: got %q, %q from this machine", path, contents, why)
 		}
 	}
-	if _, why := newWeb(true).get(t.Context(), "http://a:b@"+addr+"/text", []byte(`"u"`)); why != "its address cannot be used" {
+	if _, why := newWeb(true).get(t.Context(), "http://a:b@"+addr+"/text", []byte(`"u"`)); why.String() != "its address cannot be used" {
 		t.Errorf("with a password: %q", why)
 	}
 }
@@ -443,8 +446,8 @@ func FuzzReferences(f *testing.F) {
 		}
 		if m.Kind == wire.Response {
 			for _, l := range linksOf(&m) {
-				l.why = "no"
-				rescan(wire.Splice(raw, wire.Edit{Start: l.item.End, End: l.item.End, Text: l.remark()}))
+				l.why = message.Verbatim("no")
+				rescan(wire.Splice(raw, wire.Edit{Start: l.item.End, End: l.item.End, Text: l.remark(message.English)}))
 			}
 			paged(&m, nil)
 		}

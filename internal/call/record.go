@@ -39,6 +39,9 @@ func (p *Pipeline) begin(r *run) {
 func (p *Pipeline) describe(r *run) {
 	c := r.record
 	c.Name = short(r.name)
+	if r.verb.method == protocol.MethodResourcesRead {
+		c.Name = short(openly(r.name))
+	}
 	if r.server != nil {
 		c.Server = r.server.Key
 	}

@@ -55,6 +55,7 @@ func (p *Pipeline) attempt(ctx context.Context, r *run, c *candidate) error {
 			return away
 		}
 		r.use(c)
+		r.clock.of(c.server.Key)
 		if err := p.gates.admit(ctx, r); err != nil {
 			r.tried(c, err, 0)
 			return err

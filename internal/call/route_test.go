@@ -2,6 +2,7 @@ package call
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -424,13 +425,27 @@ func TestLostServersTakeNoTurns(t *testing.T) {
 	})
 }
 
+// The error of a call whose time was up names the server that had it then.
+func TestTheTimeIsOfWhoHasTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := doing("a"), doing("b")
+		b.Order = 1
+		c := route(t, map[string]*doer{"a": {deeds: []string{"bad"}}, "b": {deeds: []string{"silent"}}}, a, b)
+		_, err := c.do(t.Context(), `"look"`)
+		e := hub.AsError(errors.Unwrap(err))
+		if !hub.IsCode(err, message.AllFailed) || e == nil || e.Code != message.Timeout || e.Args["server"] != "b" {
+			t.Errorf("got %v, because of %v", err, e)
+		}
+	})
+}
+
 // A bare name goes to the first of its servers, however busy that is: those that
 // are in no pool may be anything but equal.
 func TestBareNamesTakeNoTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, d := doing("a"), doing("b"), doing("d")
 		b.Order, d.Order = 1, 2
-		b.Pool, d.Pool = "pool", "pool"
+		d.Pool = "pool"
 		doers := map[string]*doer{"a": {deeds: []string{"silent"}}, "b": {}, "d": {}}
 		c := route(t, doers, a, b, d)
 		go func() { _, _ = c.do(t.Context(), `"a__plain"`) }()

@@ -24,7 +24,7 @@ const (
 	maxTired      = 3        // times that this is too little, after which it is not tried
 	maxDigits     = 400      // of one number, or as its exponent
 	maxPattern    = 4 << 10  // bytes of a regular expression
-	maxMatch      = 64 << 20 // instructions of all of them times bytes of the arguments
+	maxMatch      = 16 << 20 // instructions of all of them times bytes of the arguments
 )
 
 // Reasons for which arguments are not judged.
@@ -131,7 +131,8 @@ type judged struct {
 	// steps, and is used by one call at a time.
 	counted bool
 	mu      sync.Mutex
-	left    int // steps
+	most    int // steps of one call
+	left    int // of them
 	tired   int // how often that was not enough
 }
 
@@ -157,7 +158,8 @@ func newJudged(raw []byte) (*judged, error) {
 	if err := look.closed(); err != nil {
 		return nil, err
 	}
-	j := &judged{work: look.work, counted: len(look.refs) > 0, left: maxCounted}
+	j := &judged{work: look.work, counted: len(look.refs) > 0, most: maxCounted / look.most}
+	j.left = j.most
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
@@ -192,7 +194,7 @@ func (j *judged) count(c *jsonschema.Compiler, look *survey) {
 	type width struct{ whole, each int } // schemas for a value, and for each member or item of it
 	named := make(map[width]bool)
 	for _, s := range look.all {
-		w := width{whole: effort(s), each: 1}
+		w := width{whole: 1, each: 1}
 		for _, key := range [...]string{"allOf", "anyOf", "oneOf"} {
 			list, _ := s[key].([]any)
 			w.whole += len(list)
@@ -231,7 +233,7 @@ func (j *judged) judge(value any, values, bytes int) (problems []problem, err er
 		if j.tired == maxTired {
 			return nil, errEffort
 		}
-		j.left = maxCounted
+		j.left = j.most
 	case j.work*values > maxSteps, j.patterns*bytes > maxMatch:
 		return nil, errEffort
 	}

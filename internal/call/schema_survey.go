@@ -10,6 +10,7 @@ import (
 type survey struct {
 	all   []map[string]any // it, and those in it
 	work  int              // steps to judge a value by all of them
+	most  int              // and by one of them
 	refs  []string         // that they refer to
 	named map[string]bool  // what may be referred to, as a fragment
 	inner bool             // one in it has an address of its own
@@ -17,7 +18,7 @@ type survey struct {
 
 // newSurvey looks through a schema. It takes all formats out.
 func newSurvey(value any) *survey {
-	s := &survey{named: make(map[string]bool)}
+	s := &survey{most: 1, named: make(map[string]bool)} // true and false are schemas too
 	s.schema(value, "")
 	return s
 }
@@ -29,7 +30,8 @@ func (s *survey) schema(value any, at string) {
 		return
 	}
 	s.all = append(s.all, this)
-	s.work += effort(this)
+	steps := effort(this)
+	s.work, s.most = s.work+steps, max(s.most, steps)
 	s.named[at] = true
 	delete(this, "format")
 	for _, key := range [...]string{"$ref", "$dynamicRef", "$recursiveRef"} {

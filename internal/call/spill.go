@@ -99,7 +99,7 @@ func (p *Pipeline) spill(_ context.Context, r *run) error {
 	first, last := pageURI(id, 1), pageURI(id, len(kept.ends))
 	text := hub.E(message.ResultKept, nil, "size", strconv.Itoa(size), "pages", strconv.Itoa(len(kept.ends)), "first", first, "last", last)
 	b := append([]byte(nil), `{"jsonrpc":"2.0","id":0,"result":{"content":[{"type":"text","text":`...)
-	b = wire.AppendString(b, text.Text(message.English).String())
+	b = wire.AppendString(b, text.In(r.Lang))
 	b = append(b, `},{"type":"resource_link","uri":`...)
 	b = wire.AppendString(b, first)
 	b = append(b, `,"name":`...)

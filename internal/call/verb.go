@@ -55,7 +55,7 @@ func (p *Pipeline) table() map[string]*verb {
 			look: p.lookTool, keys: prefixes, unknown: toolUnknown,
 			before: []stage{p.check, p.ourTools},
 			way:    []stage{p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.gates.limit, p.approve, p.intend, p.route},
-			back:   []stage{p.tools.keep, p.notice, p.embed, p.expose, p.spill},
+			back:   []stage{p.tools.keep, p.askers.asked, p.notice, p.embed, p.expose, p.spill},
 		},
 		protocol.MethodResourcesRead: {
 			recorded: true,

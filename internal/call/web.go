@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"mime"
 	"net"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"unicode/utf8"
 
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
@@ -30,10 +30,10 @@ type web struct{ client *http.Client }
 const maxRedirects = 5
 
 // errNotPublic says that an address is not connected to.
-var errNotPublic = errors.New("the address is not public")
+var errNotPublic = errors.New("not public")
 
 // errRedirect says that a redirect is not followed.
-var errRedirect = errors.New("it leads elsewhere too often, or to what is no web page")
+var errRedirect = errors.New("not followed")
 
 func newWeb(allowPrivate bool) *web {
 	dialer := &net.Dialer{Timeout: linkTime}
@@ -71,36 +71,36 @@ func fetchable(u *url.URL) bool {
 
 // get fetches what a URI leads to, as the contents of a resource with the URI,
 // which raw is as JSON. why, if it is not empty, says why it cannot be had.
-func (w *web) get(ctx context.Context, uri string, raw []byte) (contents []byte, why string) {
+func (w *web) get(ctx context.Context, uri string, raw []byte) (contents []byte, why message.Phrase) {
 	u, err := url.Parse(uri)
 	if err != nil || !fetchable(u) {
-		return nil, "its address cannot be used"
+		return nil, message.Say("its address cannot be used")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return nil, "its address cannot be used"
+		return nil, message.Say("its address cannot be used")
 	}
 	res, err := w.client.Do(req)
 	switch {
 	case errors.Is(err, errNotPublic):
-		return nil, errNotPublic.Error()
+		return nil, message.Say("the address is not public")
 	case errors.Is(err, errRedirect):
-		return nil, errRedirect.Error()
+		return nil, message.Say("it leads elsewhere too often, or to what is no web page")
 	case err != nil:
-		return nil, "its address was not reached"
+		return nil, message.Say("its address was not reached")
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Sprintf("it was answered with the HTTP status %d", res.StatusCode)
+		return nil, message.Say("it was answered with the HTTP status %d", res.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxLinked+1))
 	switch {
 	case err != nil:
-		return nil, "the answer broke off"
+		return nil, message.Say("the answer broke off")
 	case len(body) > maxLinked:
-		return nil, tooLarge
+		return nil, tooLarge()
 	}
-	return resource(raw, res.Header.Get("Content-Type"), body), ""
+	return resource(raw, res.Header.Get("Content-Type"), body), message.Phrase{}
 }
 
 // resource is a body as the contents of a resource.

@@ -79,7 +79,8 @@ type commands struct {
 	Stdio  stdio         `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
 	Status status        `cmd:"" group:"hub" help:"Show how the hub is."`
 	Top    top           `cmd:"" group:"hub" help:"Show what servers do and take, again and again."`
-	Calls  calls         `cmd:"" group:"hub" help:"List the calls that ended last."`
+	Calls  callsCommands `cmd:"" group:"hub" help:"The record of calls: list, show, top."`
+	Audit  auditCommands `cmd:"" group:"hub" help:"Prove what is in the record of calls: verify, head, export."`
 	State  stateCommands `cmd:"" group:"hub" help:"What callers' sessions show of their calls: show, retry, clear."`
 	Events followEvents  `cmd:"" group:"hub" help:"Show what happens in the hub, as it happens."`
 	Doctor doctor        `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,25 @@ func TestEmptyHome(t *testing.T) {
 		{`call datetime__get_current_time {"timezone":"Mars/X"}`, exitToolError, "Mars/X"},
 		{"call nothing__there", exitFailure, "nothing__there"},
 		{"calls", exitOK, "calculator__calculator"},
+		{"calls --outcome tool_error,failed --text NOTHING", exitOK, "nothing__there"},
+		{"calls list --server calculator --since 1h --json", exitOK, `"outcome": "ok"`},
+		{"calls --door mcp", exitOK, "No calls."},
+		{"calls --since yesterday", exitFailure, "such as 24h or 7d"},
+		{"--lang zh calls --since yesterday", exitFailure, "多久之前"},
+		{"calls -n 0", exitUsage, "--limit must be 1 or more"},
+		{"calls show nothing", exitFailure, "toolcrib calls"},
+		{"calls top", exitOK, "calculator/calculator"},
+		{"--lang zh calls top --hours", exitOK, "按小时"},
+		{"calls top --until 1h", exitOK, "None has ended"},
+		{"calls top -n 0", exitUsage, "--limit must be 1 or more"},
+		{"audit head", exitOK, `"signature":`},
+		{"audit verify", exitOK, "The record is what was written."},
+		{"--lang zh audit verify", exitOK, "调用记录与写入时一致"},
+		{"audit verify --json", exitOK, `"ok": true`},
+		{"audit export --format csv --tool calculator", exitOK, ",calculator__calculator,calculator,calculator,"},
+		{"audit export --since yesterday", exitFailure, "such as 24h or 7d"},
+		{"audit verify --file /no/such/file", exitFailure, "/no/such/file"},
+		{"audit verify --head /no/such/file", exitFailure, "/no/such/file"},
 		{"secret list", exitOK, "toolcrib secret set"},
 		{"config show", exitOK, "config.json"},
 		{"token show", exitOK, filepath.Join(dir, "admin.token")},
@@ -130,7 +150,7 @@ func TestStdio(t *testing.T) {
 		t.Fatal(err)
 	}
 	var leave []func()
-	for _, args := range [][]string{{"stdio"}, {"stdio", "--group", "sums"}, {"stdio"}} {
+	for _, args := range [][]string{{"stdio"}, {"stdio", "--group", "sums"}, {"stdio", "--lang", "zh"}} {
 		cmd := exec.CommandContext(t.Context(), self, args...)
 		cmd.Env = append(os.Environ(), toolcribEnv+"=1")
 		in, err := cmd.StdinPipe()
@@ -171,8 +191,15 @@ func TestStdio(t *testing.T) {
 					t.Fatal(err)
 				}
 			case 3:
-				if all := strings.Contains(lines.Text(), "datetime__"); all == (len(args) > 1) || !strings.Contains(lines.Text(), "calculator__") {
+				if all := strings.Contains(lines.Text(), "datetime__"); all == slices.Contains(args, "--group") || !strings.Contains(lines.Text(), "calculator__") {
 					t.Errorf("%q: the tools are %s", args, lines.Text())
+				}
+				if _, err := io.WriteString(in, `{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"none"}}`+"\n"); err != nil {
+					t.Fatal(err)
+				}
+			case 4:
+				if strings.Contains(lines.Text(), "没有名为") != slices.Contains(args, "zh") {
+					t.Errorf("%q: it is told %s", args, lines.Text())
 				}
 				ended = true
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/apiclient"
@@ -122,57 +121,6 @@ func (stop) Run(ctx context.Context, s *session) error {
 		s.out.line("%s", s.out.say("Toolcrib is stopping.", "Toolcrib 正在停止。"))
 	}
 	return nil
-}
-
-type calls struct {
-	Limit  int    `short:"n" help:"How many." default:"20" placeholder:"N"`
-	Server string `help:"Only those of this server's tools." placeholder:"KEY" complete:"server"`
-}
-
-// Run lists the calls that ended last.
-func (c *calls) Run(ctx context.Context, s *session) error {
-	return s.with(ctx, func(h *link) error {
-		list, err := h.Calls(ctx, c.Limit, c.Server)
-		if err != nil {
-			return err
-		}
-		if s.JSON {
-			return s.out.json(list)
-		}
-		p, say := s.out, s.out.say
-		if len(list.Calls) == 0 {
-			p.line("%s", say("No calls yet. Tools to call are listed by: toolcrib tool list", "还没有调用。可用工具：toolcrib tool list"))
-			return nil
-		}
-		rows := make([]row, len(list.Calls))
-		for i, v := range list.Calls {
-			took := time.Duration(v.Duration * float64(time.Millisecond)).Round(time.Millisecond)
-			rows[i] = row{cells: []string{
-				v.Time.Local().Format(time.DateTime), p.outcome(v.Outcome), clean(v.Name), clean(v.Subject), v.Door, took.String(), size(v.Bytes),
-			}}
-			if v.Reason != "" {
-				rows[i].below = []string{p.paint(red, oneLine(v.Reason))}
-			}
-		}
-		p.table([]string{
-			say("TIME", "时间"), say("OUTCOME", "结果"), say("TOOL", "工具"), say("CALLER", "调用方"), say("DOOR", "入口"), say("TOOK", "耗时"), say("ANSWER", "应答"),
-		}, rows)
-		return nil
-	})
-}
-
-func (p *printer) outcome(o string) string {
-	switch o {
-	case "ok":
-		return p.paint(green, p.say("ok", "成功"))
-	case "tool_error":
-		return p.paint(yellow, p.say("tool error", "工具报错"))
-	case "failed":
-		return p.paint(red, p.say("failed", "失败"))
-	case "cancelled":
-		return p.paint(dim, p.say("cancelled", "已取消"))
-	}
-	return clean(o)
 }
 
 type tokenCommands struct {

@@ -44,7 +44,7 @@ func (c *stdio) Run(ctx context.Context, s *session) error {
 	}
 	return bridge.Run(ctx, bridge.Options{In: in, Out: s.unchecked(), Dial: func(ctx context.Context) (*bridge.Conn, error) {
 		return s.dialStream(ctx, stdioPath(c.Group))
-	}, Log: log})
+	}, Lang: message.Lang(s.Lang), Log: log})
 }
 
 // dialStream connects to the hub's door at a path. It is called again when that
@@ -55,7 +55,7 @@ func (s *session) dialStream(ctx context.Context, door string) (*bridge.Conn, er
 		if err != nil {
 			return nil, err
 		}
-		return connectTo(ctx, http.DefaultClient, c.Where(), door, s.Token)
+		return connectTo(ctx, http.DefaultClient, c.Where(), door, s.asking(s.Token))
 	}
 	path, err := s.dataDir()
 	if err != nil {
@@ -71,14 +71,14 @@ func (s *session) dialStream(ctx context.Context, door string) (*bridge.Conn, er
 		token = ""
 	}
 	if info.Socket == "" {
-		return connectTo(ctx, http.DefaultClient, info.URL, door, token)
+		return connectTo(ctx, http.DefaultClient, info.URL, door, s.asking(token))
 	}
-	return connectTo(ctx, &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL, door, token)
+	return connectTo(ctx, &http.Client{Transport: apiclient.SocketTransport(info.Socket)}, apiclient.SocketURL, door, s.asking(token))
 }
 
 // connectTo connects to a door of the hub at base by the client.
-func connectTo(ctx context.Context, client *http.Client, base, door, token string) (*bridge.Conn, error) {
-	conn, err := bridge.Connect(ctx, client, base+door, bearer(token))
+func connectTo(ctx context.Context, client *http.Client, base, door string, header http.Header) (*bridge.Conn, error) {
+	conn, err := bridge.Connect(ctx, client, base+door, header)
 	if refused, ok := errors.AsType[*hub.Error](err); ok {
 		return nil, refused
 	}
@@ -92,9 +92,17 @@ func connectTo(ctx context.Context, client *http.Client, base, door, token strin
 	return conn, nil
 }
 
-func bearer(token string) http.Header {
-	if token == "" {
-		return nil
+// asking are the headers by which a client attached to the hub shows its token,
+// if there is one, and says in which language it is to be told things. The
+// language is what was said for this command: that of the environment, which is
+// there whether anybody chose it or not, would take the place of the hub's.
+func (s *session) asking(token string) http.Header {
+	h := make(http.Header)
+	if token != "" {
+		h.Set("Authorization", "Bearer "+token)
 	}
-	return http.Header{"Authorization": {"Bearer " + token}}
+	if s.Lang != "" {
+		h.Set("Accept-Language", s.Lang)
+	}
+	return h
 }

@@ -1,7 +1,10 @@
 package docgen
 
 import (
+	"net/http"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"testing"
@@ -23,6 +26,19 @@ func atREST() []message.Code {
 	return []message.Code{message.ConfigInvalid, message.ConfigUnreadable, message.FileUnwritable}
 }
 
+// nowhere are further codes that are an error at no door: they are texts in
+// progress and results, or about what only commands and the start do.
+func nowhere() []message.Code {
+	return []message.Code{
+		message.CallRetried, message.CallWaits, message.LinkRefused, message.ResultKept, message.SettingUnresolved,
+		message.BackupInvalid, message.BackupMissing, message.StoreNotEmpty, message.StoreNewer, message.StoreURLInvalid,
+		message.AuditKeyUnusable, message.AuditNodeTaken, message.AuditExportInvalid, message.AuditExportChanged,
+	}
+}
+
+// atMCP are codes that MCP has, and the API has not.
+func atMCP() []message.Code { return []message.Code{message.HubLost} }
+
 // TestFaces is the table of what each code is at each face. Every code of the
 // catalogue has a row.
 func TestFaces(t *testing.T) {
@@ -39,10 +55,12 @@ func TestFaces(t *testing.T) {
 			local = append(local, here...)
 		}
 	}
+	local = append(local, nowhere()...)
 	if len(codes) != len(message.Codes()) {
 		t.Errorf("%d codes are defined, and the catalogue has %d", len(codes), len(message.Codes()))
 	}
 	slices.Sort(codes)
+	statuses := make(map[message.Code]string) // of the API
 	inBoth(t, "docs/errors", func(lang message.Lang) map[string]string {
 		sentences := [][]string{{tr.say(lang, "class"), tr.say(lang, "what people are told"), tr.say(lang, "about")}}
 		for _, class := range message.Classes() {
@@ -70,8 +88,9 @@ func TestFaces(t *testing.T) {
 				legacy = strconv.Itoa(gateway.RPCCode(protocol.Legacy, code))
 				modern = strconv.Itoa(gateway.RPCCode(protocol.Modern, code))
 			}
-			if !slices.Contains(local, code) || slices.Contains(atREST(), code) {
+			if !slices.Contains(slices.Concat(local, atMCP()), code) || slices.Contains(atREST(), code) {
 				status = strconv.Itoa(rest.Status(code))
+				statuses[code] = status
 			}
 			faces = append(faces, []string{
 				"`" + string(code) + "`", string(message.ClassOf(code)), legacy, modern, status, strconv.Itoa(cli.ExitCode(hub.E(code, nil))),
@@ -80,6 +99,18 @@ func TestFaces(t *testing.T) {
 		return map[string]string{"classes": table(sentences...), "fallbacks": table(fallbacks...), "faces": table(faces...)}
 	})
 	tr.done()
+	for _, path := range []string{"docs/api.md", "docs/api.zh-CN.md"} {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for code, status := range statuses {
+			row := regexp.MustCompile(`(?m)^\| [^|]*` + status + `[^|]*\|.*` + "`" + string(code) + "`")
+			if status != strconv.Itoa(http.StatusBadGateway) && !row.Match(text) {
+				t.Errorf("%s: the row of %s does not have %s", path, status, code)
+			}
+		}
+	}
 }
 
 // abouts say what errors of a class are about.

@@ -64,9 +64,11 @@ func (e *event) appendLine(b []byte) []byte {
 	return append(b, "}\n"...)
 }
 
-// decode reads the events of a batch after the one with the id.
-func decode(body []byte, after int64) ([]*event, error) {
+// decode reads the events of a batch after the one with the id; its own last one
+// is known. A batch in which anything is amiss has none.
+func decode(body []byte, after, last int64) ([]*event, error) {
 	var events []*event
+	at := int64(0)
 	for line := range bytes.Lines(body) {
 		var l struct {
 			N                        int64
@@ -83,11 +85,17 @@ func decode(body []byte, after int64) ([]*event, error) {
 		if err := json.Unmarshal(l.Event, &head); err != nil {
 			return nil, fmt.Errorf("reading an event: %w", err)
 		}
-		if head.ID > after {
+		if head.ID <= at {
+			return nil, fmt.Errorf("the event %d stands after the event %d", head.ID, at)
+		}
+		if at = head.ID; at > after {
 			events = append(events, &event{
-				id: head.ID, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, subject: l.Subject, line: l.Event, size: len(line),
+				id: at, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, subject: l.Subject, line: l.Event, size: len(line),
 			})
 		}
+	}
+	if at != last {
+		return nil, fmt.Errorf("a batch of events ends with %d, not with %d", at, last)
 	}
 	return events, nil
 }

@@ -34,6 +34,9 @@ func describe(published hub.Event) *event {
 		s := &p.State
 		e.kind, e.server, e.session, e.subject = api.KindCallState, s.Server, s.Session, s.Subject
 		e.result = oneLine(s.Result)
+		if s.Code == "" {
+			e.said = s.Error
+		}
 		e.size += 600 + len(s.Arguments) + len(s.Error) + len(s.Message) + len(s.Result)
 	case hub.CallEnded:
 		c := p.Call
@@ -62,7 +65,8 @@ func missing(reason string, n int64) *event {
 	return &event{kind: api.KindGap, gap: api.EventGap{Reason: reason, Missed: n}, size: 400}
 }
 
-// data is the event as one line of JSON, an [api.Event] without the result. It is
+// data is the event as one line of JSON, an [api.Event] without what only the
+// memory keeps. It is
 // written by whoever needs it first, which for most states is nobody.
 func (e *event) data() []byte {
 	e.once.Do(func() {
@@ -163,7 +167,8 @@ func appendCall(b []byte, c *hub.CallRecord) []byte {
 	return append(m.b, '}')
 }
 
-// appendState writes a state without its result.
+// appendState writes a state without what the server said: its result, and the
+// error if it is the server's.
 func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 	m := members{b: append(b, '{')}
 	m.text("session", s.Session)
@@ -181,7 +186,9 @@ func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 	m.number("retryCount", s.Retries)
 	m.number("maxRetries", s.MaxRetries)
 	m.textOr("code", s.Code)
-	m.textOr("errorMessage", s.Error)
+	if s.Code != "" {
+		m.textOr("errorMessage", s.Error)
+	}
 	m.textOr("userFriendlyMessage", s.Message)
 	m.number("others", s.Others)
 	m.timeOr("resets", s.Resets)

@@ -93,6 +93,23 @@ func TestResult(t *testing.T) {
 	}
 }
 
+// What a server says of its error is as private as its result; what the hub says
+// is kept.
+func TestErrorOfAServer(t *testing.T) {
+	for code, kept := range map[string]bool{"": false, "timeout": true} {
+		s := hub.CallState{Session: "s", Subject: "x", Status: hub.CallFailed, Code: code, Error: "no \"such\" key", Result: []byte(`{"isError":true}`)}
+		e := describe(hub.CallStateChanged{State: s})
+		e.id = 7
+		got := decoded(t, Event{ID: 7, Kind: e.kind, event: e})
+		if got.State.Error != s.Error || string(got.State.Result) != string(s.Result) {
+			t.Errorf("%q: a listener gets %+v", code, got.State)
+		}
+		if bytes.Contains(e.appendLine(nil), []byte("such")) != kept {
+			t.Errorf("%q: the database gets %s", code, e.appendLine(nil))
+		}
+	}
+}
+
 func TestOtherKinds(t *testing.T) {
 	since := time.Now().UTC()
 	l := begin(t, Options{})
@@ -129,22 +146,27 @@ func TestOtherKinds(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	e := &event{id: 5, seq: 1, kind: api.KindToolsChanged, server: `s"`, session: "x", subject: "y"}
 	e.published = hub.ToolsChanged{}
-	f.Add(e.appendLine(nil), int64(4))
-	f.Add([]byte("{}\n\n"), int64(-1))
-	f.Add([]byte(`{"n":1,"event":{"id":9,"kind":"gap"}}`), int64(0))
-	f.Fuzz(func(t *testing.T, body []byte, after int64) {
-		events, err := decode(body, after)
+	f.Add(e.appendLine(nil), int64(4), int64(5))
+	f.Add([]byte("{}\n\n"), int64(-1), int64(0))
+	f.Add([]byte(`{"n":1,"event":{"id":9,"kind":"gap"}}`), int64(0), int64(9))
+	f.Fuzz(func(t *testing.T, body []byte, after, last int64) {
+		events, err := decode(body, after, last)
 		if err != nil {
 			return
 		}
+		at := after
 		for _, e := range events {
-			if e.id <= after {
-				t.Fatalf("%d is not after %d", e.id, after)
+			if e.id <= at {
+				t.Fatalf("%d is not after %d", e.id, at)
 			}
-			again, err := decode(e.appendLine(nil), after)
+			at = e.id
+			again, err := decode(e.appendLine(nil), after, e.id)
 			if err != nil || len(again) != 1 || again[0].id != e.id || again[0].session != e.session {
 				t.Fatalf("%+v became %+v, %v", e, again, err)
 			}
+		}
+		if len(events) > 0 && at != last {
+			t.Fatalf("it ends with %d, and not with %d", at, last)
 		}
 	})
 }

@@ -158,7 +158,9 @@ func (l *Log) say(err error) {
 	l.failed = err != nil
 }
 
-// insert writes a batch, and reserves further ids if there are few left.
+// insert writes a batch, and reserves further ids if there are few left. After an
+// error it may have been written all the same: the next try, which has no less
+// after the same beginning, then takes its place.
 func (l *Log) insert(ctx context.Context, b batch) error {
 	l.mu.Lock()
 	reserved, reserve := l.reserved, false
@@ -167,7 +169,8 @@ func (l *Log) insert(ctx context.Context, b batch) error {
 	}
 	l.mu.Unlock()
 	err := l.opt.DB.Tx(ctx, store.Process, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "INSERT INTO event_batch (node, first, last, count, size, body) VALUES ($1, $2, $3, $4, $5, $6)",
+		_, err := tx.ExecContext(ctx, `INSERT INTO event_batch (node, first, last, count, size, body) VALUES ($1, $2, $3, $4, $5, $6)
+			ON CONFLICT (node, first) DO UPDATE SET last = excluded.last, count = excluded.count, size = excluded.size, body = excluded.body`,
 			l.opt.Node, b.first, b.last, b.seq, len(b.body), string(b.body))
 		if err != nil {
 			return fmt.Errorf("writing events: %w", err)
@@ -208,18 +211,32 @@ func (l *Log) done(b batch, n int) {
 	}
 }
 
+// atOnce is how many look into the database at a time, however many have fallen
+// behind: its connections are not theirs alone.
+const atOnce = 2
+
 // load reads the first batch in the database that has events after the one with
-// the id, and returns these; none if there is none.
-func (l *Log) load(ctx context.Context, after int64) ([]*event, error) {
+// the id. It returns these, and the id and the number of the last one: alone if
+// the batch cannot be understood, and zero if there is none.
+func (l *Log) load(ctx context.Context, after int64) (events []*event, last, seq int64, err error) {
+	select {
+	case l.looks <- struct{}{}:
+		defer func() { <-l.looks }()
+	case <-ctx.Done():
+		return nil, 0, 0, context.Cause(ctx)
+	}
 	var body string
-	err := l.opt.DB.QueryRowContext(ctx, `SELECT body FROM event_batch WHERE node = $1 AND last > $2
+	err = l.opt.DB.QueryRowContext(ctx, `SELECT last, count, body FROM event_batch WHERE node = $1 AND last > $2
 		AND first >= COALESCE((SELECT MAX(first) FROM event_batch WHERE node = $1 AND first <= $2), 0)
-		ORDER BY first LIMIT 1`, l.opt.Node, after).Scan(&body)
+		ORDER BY first LIMIT 1`, l.opt.Node, after).Scan(&last, &seq, &body)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
+		return nil, 0, 0, nil
 	case err != nil:
-		return nil, l.opt.DB.Err(fmt.Errorf("reading events: %w", err))
+		return nil, 0, 0, l.opt.DB.Err(fmt.Errorf("reading events: %w", err))
 	}
-	return decode([]byte(body), after)
+	if events, err = decode([]byte(body), after, last); err != nil {
+		l.log.WarnContext(ctx, "events in the database cannot be understood", "to", last, "error", err)
+	}
+	return events, last, seq, nil
 }

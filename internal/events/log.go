@@ -13,6 +13,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -38,7 +39,7 @@ type Options struct {
 	Node string    // whose events they are, among those that share a database
 	Log  *slog.Logger
 
-	Retention time.Duration // in the database; 0 for [DefaultRetention]
+	Retention time.Duration // in the database, see [Log.SetRetention]; 0 for [DefaultRetention]
 	MaxBytes  int64         // in the database; 0 for [DefaultMaxBytes]
 	Ring      int           // bytes in memory; 0 for [DefaultRing]
 }
@@ -54,6 +55,8 @@ type Log struct {
 	opt  Options
 	log  *slog.Logger
 	subs []*bus.Subscription
+
+	retention atomic.Int64 // nanoseconds
 
 	mu        sync.Mutex
 	ring      ring
@@ -73,6 +76,7 @@ type Log struct {
 	figures   Figures       // but for what is counted elsewhere
 
 	wrote chan struct{} // there is something to write
+	looks chan struct{} // held by those who read in the database
 
 	// Of the goroutine that writes.
 	size   int64 // of what is in the database; -1 if that is not known yet
@@ -89,6 +93,7 @@ type event struct {
 	session string
 	subject string // whose it is; "" if everybody may see it
 	result  []byte // of a call, which only the memory keeps
+	said    string // by the server, as its error; the same
 	size    int    // that it takes in memory, about
 
 	once      sync.Once
@@ -118,12 +123,12 @@ func (l *Log) Figures() Figures {
 // published from then on is taken note of when [Log.Run] runs. The error is a
 // [*hub.Error] of the database.
 func Open(ctx context.Context, opt Options) (*Log, error) {
-	opt.Retention = cmp.Or(opt.Retention, DefaultRetention)
 	opt.MaxBytes = cmp.Or(opt.MaxBytes, DefaultMaxBytes)
 	l := &Log{
 		opt: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), changed: make(chan struct{}),
-		wrote: make(chan struct{}, 1), size: -1, ring: ring{most: cmp.Or(opt.Ring, DefaultRing)},
+		wrote: make(chan struct{}, 1), looks: make(chan struct{}, atOnce), size: -1, ring: ring{most: cmp.Or(opt.Ring, DefaultRing)},
 	}
+	l.SetRetention(opt.Retention)
 	killed := false
 	if opt.DB == nil {
 		l.last = time.Now().UnixMicro()
@@ -142,6 +147,11 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 	}
 	return l, nil
 }
+
+// SetRetention says how long events are kept in the database from now on; 0 for
+// [DefaultRetention]. Those that are too old by it go within a minute; those that
+// are gone do not come back.
+func (l *Log) SetRetention(d time.Duration) { l.retention.Store(int64(cmp.Or(d, DefaultRetention))) }
 
 // add gives an event its id and keeps it. Only one goroutine adds.
 func (l *Log) add(e *event) {
@@ -172,6 +182,9 @@ func (l *Log) await(e *event) {
 	}
 	l.pending = append(l.pending, e)
 	l.bytes += e.size
+	if len(l.pending) > 1 {
+		return // whoever writes knows
+	}
 	select {
 	case l.wrote <- struct{}{}:
 	default: // it knows

@@ -20,7 +20,7 @@ func (l *Log) prune(ctx context.Context) {
 		return
 	}
 	for {
-		n, err := l.pruneSome(ctx, time.Now().Add(-l.opt.Retention).UnixMicro())
+		n, err := l.pruneSome(ctx, time.Now().Add(-time.Duration(l.retention.Load())).UnixMicro())
 		if err != nil {
 			l.log.Warn("old events could not be removed", "error", err)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // Filter says which events are wanted, and may be seen. The zero value stands for
@@ -41,11 +42,16 @@ type Event struct {
 // AppendData appends the event as one line of JSON, an [api.Event].
 func (e *Event) AppendData(b []byte) []byte {
 	b = append(b, e.event.data()...)
-	if e.event.result == nil {
+	if e.event.result == nil && e.event.said == "" {
 		return b
 	}
-	b = append(b[:len(b)-len("}}")], `,"result":`...)
-	b = append(b, e.event.result...)
+	b = b[:len(b)-len("}}")]
+	if e.event.said != "" {
+		b = wire.AppendString(append(b, `,"errorMessage":`...), e.event.said)
+	}
+	if e.event.result != nil {
+		b = append(append(b, `,"result":`...), e.event.result...)
+	}
 	return append(b, "}}"...)
 }
 
@@ -89,8 +95,8 @@ func (r *Reader) Close() {
 // Next appends to dst the events that come next, as many as there are but no
 // more than fit into 256 KiB or so. If there are none yet, more is closed when
 // there may be; else it is nil. Where events are missing there is one of the
-// kind gap. After an error, of the database as [store.DB.Err] makes it or of what
-// is in it, reading may be tried again.
+// kind gap. After an error, of the database as [store.DB.Err] makes it, reading
+// may be tried again.
 func (r *Reader) Next(ctx context.Context, dst []Event) (_ []Event, more <-chan struct{}, err error) {
 	for ctx.Err() == nil {
 		got, more, behind := r.recall(dst)
@@ -145,7 +151,7 @@ func (r *Reader) lookUp(ctx context.Context, dst []Event) ([]Event, error) {
 	l.mu.Lock()
 	floor, hole := l.ring.floor, l.ring.hole
 	l.mu.Unlock()
-	events, err := l.load(ctx, r.at)
+	events, last, seq, err := l.load(ctx, r.at)
 	if err != nil {
 		return dst, err
 	}
@@ -163,6 +169,10 @@ func (r *Reader) lookUp(ctx context.Context, dst []Event) ([]Event, error) {
 	}
 	switch {
 	case len(events) > 0:
+	case last > 0:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		dst = append(dst, r.skip(gapStore, last, seq))
 	case hole > r.at:
 		l.mu.Lock()
 		defer l.mu.Unlock()

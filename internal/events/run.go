@@ -30,7 +30,7 @@ type taken struct {
 // Run takes note of what is published on the buses, from [Open] until ctx ends;
 // it writes everything down, and returns nil. It must not run twice.
 func (l *Log) Run(ctx context.Context) error {
-	in := make(chan taken, 64)
+	in := make(chan []taken, len(l.subs))
 	var takers, writer sync.WaitGroup
 	for _, sub := range l.subs {
 		takers.Go(func() { pass(ctx, sub, in) })
@@ -50,24 +50,38 @@ func (l *Log) Run(ctx context.Context) error {
 	return nil
 }
 
-// pass gives on what a subscription receives.
-func pass(ctx context.Context, sub *bus.Subscription, in chan<- taken) {
+// pass gives on what a subscription receives: at once what comes after a pause,
+// and together what comes soon after it. To be woken costs more than an event.
+func pass(ctx context.Context, sub *bus.Subscription, in chan<- []taken) {
 	defer sub.Close()
 	for {
 		select {
 		case e := <-sub.C():
-			in <- taken{e, sub.Dropped()}
+			in <- gather(sub, e)
+			select {
+			case <-time.After(pace):
+			case <-ctx.Done():
+			}
 		case <-ctx.Done():
 			for len(sub.C()) > 0 {
-				in <- taken{<-sub.C(), sub.Dropped()}
+				in <- gather(sub, <-sub.C())
 			}
 			return
 		}
 	}
 }
 
+// gather is what a subscription holds, of which the first was received.
+func gather(sub *bus.Subscription, first hub.Event) []taken {
+	all := append(make([]taken, 0, 1+len(sub.C())), taken{first, sub.Dropped()})
+	for len(sub.C()) > 0 && len(all) < queue {
+		all = append(all, taken{<-sub.C(), sub.Dropped()})
+	}
+	return all
+}
+
 // take adds what comes, until there is no more, and wakes the listeners.
-func (l *Log) take(in <-chan taken) {
+func (l *Log) take(in <-chan []taken) {
 	defer l.announce()
 	var quiet <-chan time.Time // until listeners are woken again; nil if they can be at once
 	waiting := false
@@ -77,7 +91,9 @@ func (l *Log) take(in <-chan taken) {
 			if !more {
 				return
 			}
-			l.one(t)
+			for i := range t {
+				l.one(t[i])
+			}
 			if waiting = quiet != nil; !waiting {
 				quiet = time.After(l.wake())
 			}

@@ -139,7 +139,7 @@ func RPCCode(era protocol.Era, code message.Code) int {
 		return protocol.CodeHeaderMismatch
 	case message.VersionUnsupported:
 		return protocol.CodeVersion
-	case message.Internal:
+	case message.Internal, message.HubLost: // this one is package bridge's
 		return protocol.CodeInternal
 	}
 	if era == protocol.Modern {

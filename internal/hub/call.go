@@ -18,7 +18,7 @@ type CallRecord struct {
 	Client  string    // the caller's program, as it calls itself; "" if it did not say
 	Group   string    // at whose address; "" for none
 
-	Name      string // of the tool or prompt, or the URI, as the caller put it; shortened if it is very long
+	Name      string // of the tool or prompt, or the URI, as the caller put it; shortened if it is very long, and of a URI without user, query and fragment
 	Server    string // that it was sent to, the last one if there were several; "" if the name stands for nothing
 	Tool      string // the server's own name for it
 	Arguments string // JSON object, redacted and bounded; "" if there are none, or they are not kept

@@ -11,7 +11,7 @@ import (
 
 // Both languages say something for every code, and refer to the same values.
 func TestCatalogueIsWhole(t *testing.T) {
-	value := regexp.MustCompile(`\{[a-z]+\}`)
+	value := regexp.MustCompile(`\{[a-z_]+\}`)
 	han := regexp.MustCompile(`\p{Han}`)
 	for _, code := range message.Codes() {
 		en, zh := message.For(message.English, code, nil), message.For(message.Chinese, code, nil)

@@ -14,12 +14,14 @@ var commandPhrases = map[string]string{
 	"it is not a tool's result":                               "它不是工具的结果",
 	"a URL stands alone":                                      "URL 应单独给出",
 	"--api-key is empty":                                      "--api-key 为空",
+	"--limit must be 1 or more":                               "--limit 不得小于 1",
 	"--tls-cert, --tls-key":                                   "--tls-cert 与 --tls-key 须一并给出",
 	"the answer is larger than %d MiB":                        "应答超过 %d MiB",
 	"the answer to %s %s is not the JSON that was expected":   "对 %s %s 的应答不是预期的 JSON",
 	"HTTP %d without a problem that this program understands": "HTTP %d，且没有本程序能理解的错误文档",
 	"an event is not the JSON that was expected":              "一个事件不是预期的 JSON",
 	"an event stream was expected":                            "应答应为事件流",
+	"an export was expected":                                  "应答应为导出的记录",
 
 	// Tool indexes.
 	"it is empty":                                "它为空",

@@ -98,6 +98,9 @@ func (b *builder) files(ctx context.Context, t target, extras []file) ([]file, e
 	copies := map[string]string{
 		"LICENSE": "LICENSE", "README.md": "README.md", "README.zh-CN.md": "README.zh-CN.md", "CHANGELOG.md": "CHANGELOG.md",
 	}
+	for _, name := range []string{"README.md", "README.zh-CN.md", "alerts.yaml", "grafana-dashboard.json"} {
+		copies["packaging/monitoring/"+name] = "packaging/monitoring/" + name // where the docs look for it
+	}
 	switch t.os {
 	case "windows":
 		program, extras = "toolcrib.exe", nil

@@ -112,6 +112,7 @@ func TestRelease(t *testing.T) {
 		"toolcrib", "LICENSE", "README.md", "README.zh-CN.md", "CHANGELOG.md", "THIRD-PARTY-NOTICES.txt",
 		"completions/toolcrib.bash", "completions/toolcrib.zsh", "completions/toolcrib.fish",
 		"docs/running.md", "docs/running.zh-CN.md", "docs/configuration.md",
+		"packaging/monitoring/alerts.yaml", "packaging/monitoring/grafana-dashboard.json", "packaging/monitoring/README.md",
 	}
 	if runtime.GOOS == "linux" {
 		want = append(want, "systemd/toolcrib.service", "systemd/user/toolcrib.service", "systemd/sysusers.d/toolcrib.conf")

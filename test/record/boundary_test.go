@@ -26,7 +26,7 @@ import (
 
 // TestKilledInTransactions kills the hub in the midst of each thing that it writes
 // of a call: before the row is written, and when the transaction is about to be
-// committed. what is told of that one call is exact.
+// committed. What becomes of the one call is known exactly.
 func TestKilledInTransactions(t *testing.T) {
 	for _, test := range []struct {
 		name, point string
@@ -77,16 +77,13 @@ func TestKilledInCheckpoints(t *testing.T) {
 			for c := range callers {
 				all.Go(func() {
 					for n := 0; ; n++ {
-						tool, arguments := "far__echo", map[string]any{"n": n}
+						text, answer := fmt.Sprintf("%d-%d", c, n), ""
 						if n%8 == 0 {
-							tool, arguments = "far__work", work(fmt.Sprintf("%d-%d", c, n), 0)
+							answer = l.call(at, c%2 == 0, "far__work", work(text, 0))
+						} else {
+							answer, _ = l.ask(context.Background(), at, c%2 == 0, "far__echo", map[string]any{"text": text})
 						}
-						if arguments["text"] == nil {
-							arguments["text"] = ""
-							if answer, _ := l.ask(context.Background(), at, c%2 == 0, tool, arguments); answer == toldCut {
-								return
-							}
-						} else if l.call(at, c%2 == 0, tool, arguments) == toldCut {
+						if answer == toldCut {
 							return
 						}
 					}
@@ -108,9 +105,11 @@ func (l *lab) settle(open []string) {
 	l.t.Helper()
 	h := l.start()
 	l.recovered(open)
+	l.command()
 	if code := h.Stop(); code != 0 {
 		l.t.Errorf("the hub ended with code %d", code)
 	}
+	l.command()
 	l.verify()
 	db := l.look()
 	defer db.Close()

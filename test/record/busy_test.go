@@ -5,6 +5,7 @@ package record
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -17,13 +18,17 @@ import (
 // cannot be recorded, for a reason of the database's.
 func (l *lab) refused(h *rig.Hub, text string, reason message.Code) {
 	l.t.Helper()
+	why, _, _ := strings.Cut(hub.E(reason, nil, "store", "\x00").Text(message.English).What, "\x00")
+	var all sync.WaitGroup
 	for _, overMCP := range []bool{false, true} {
-		answer, body := l.ask(l.t.Context(), h.URL, overMCP, "far__work", work(text, 0))
-		why, _, _ := strings.Cut(hub.E(reason, nil, "store", "\x00").Text(message.English).What, "\x00")
-		if answer != string(message.AuditUnwritable) || !strings.Contains(body, why) {
-			l.t.Errorf("the caller was told %s; want %s: %s...", body, message.AuditUnwritable, why)
-		}
+		all.Go(func() {
+			answer, body := l.ask(l.t.Context(), h.URL, overMCP, "far__work", work(text, 0))
+			if answer != string(message.AuditUnwritable) || !strings.Contains(body, why) {
+				l.t.Errorf("the caller was told %s; want %s: %s...", body, message.AuditUnwritable, why)
+			}
+		})
 	}
+	all.Wait()
 	if n := l.done()[text]; n != 0 {
 		l.t.Errorf("it was refused, and done %d times", n)
 	}

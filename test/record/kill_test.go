@@ -22,8 +22,8 @@ const callers = 8
 // no intent of, nothing twice, and who was told that it went well was told right.
 func TestKilledAtAnyMoment(t *testing.T) {
 	const (
-		most  = 35              // kills of one lab
-		least = 6               // if the machine is busy
+		most  = 35               // kills of one lab
+		least = 6                // if the machine is busy
 		limit = 20 * time.Second // after which there are no more than these
 	)
 	for _, name := range []string{"one", "another"} {
@@ -49,12 +49,7 @@ func killAgainAndAgain(t *testing.T, opt store.Options, most, least int, limit t
 		open = l.autopsy(lives%8 == 0)
 		under += len(open)
 	}
-	h := l.start()
-	l.recovered(open)
-	if code := h.Stop(); code != 0 {
-		t.Errorf("the last hub ended with code %d", code)
-	}
-	l.verify()
+	l.settle(open)
 	t.Logf("%d hubs were killed, with %d calls under way; %d calls were intended, %d done; the record: %v",
 		lives, under, len(l.book.intents), len(l.done()), l.book.kinds)
 	if under == 0 {

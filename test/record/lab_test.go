@@ -106,7 +106,7 @@ func (l *lab) call(url string, overMCP bool, tool string, arguments map[string]a
 
 // ask is call for those who want to read the answer, and tell nobody.
 func (l *lab) ask(ctx context.Context, url string, overMCP bool, tool string, arguments map[string]any) (answer, body string) {
-	path, params := "/api/v1/calls", map[string]any{"tool": tool, "arguments": arguments}
+	path, params := "/api/v1/calls", map[string]any{"tool": tool, "arguments": arguments, "session": "with " + tool}
 	if overMCP {
 		path, params = "/mcp", map[string]any{
 			"jsonrpc": "2.0", "id": 1, "method": "tools/call",

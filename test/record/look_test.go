@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -21,6 +22,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // book is what was read of the record.
@@ -200,6 +202,17 @@ func (l *lab) autopsy(verify bool) (open []string) {
 	must(l.t, db.Close())
 	must(l.t, os.RemoveAll(dir))
 	return b.open()
+}
+
+// command verifies the record as a person does, of the hub that runs or in the
+// database if none does.
+func (l *lab) command() {
+	l.t.Helper()
+	cmd := exec.CommandContext(l.t.Context(), rig.HubBinary(l.t), "audit", "verify", "--data-dir", l.data.Path(), "--config", l.config)
+	cmd.Env = append(os.Environ(), rig.AtOnce)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		l.t.Errorf("toolcrib audit verify: %v: %s", err, out)
+	}
 }
 
 // verify verifies the record. No hub may run.

@@ -24,6 +24,28 @@ func TestOnPostgreSQL(t *testing.T) {
 	for _, signal := range []string{"INT", "QUIT", "KILL"} {
 		t.Run("ended by "+signal, func(t *testing.T) { outage(t, signal) })
 	}
+	t.Run("ended after an outcome", endedAfterOutcome)
+}
+
+// endedAfterOutcome ends PostgreSQL, without a chance to write anything down, right
+// after a caller has been told how its call ended. The hub, which lives, would add
+// to a chain of which the database has forgotten the end.
+func endedAfterOutcome(t *testing.T) {
+	l := newLab(t, storetest.PostgreSQL(t), nil)
+	h := l.start()
+	const times = 5
+	for n := range times {
+		text := fmt.Sprint("call-", n)
+		rig.Await(t, "calls are taken", func() bool { return l.call(h.URL, n%2 == 0, "far__work", work(text, 0)) == told })
+		if n == times-1 {
+			break
+		}
+		storetest.Outage(t, "QUIT")()
+	}
+	l.readOn()
+	l.agree()
+	h.Stop()
+	l.verify()
 }
 
 // outage ends PostgreSQL while callers call, and starts it again.

@@ -187,7 +187,7 @@ func TestFollowedCallThatIsSilent(t *testing.T) {
 	}
 }
 
-// recorded waits until so many calls are in the journal, newest first.
+// recorded waits until so many calls are in the record, newest first.
 func (h *house) recorded(n int) []api.CallRecord {
 	h.t.Helper()
 	var list api.CallList

@@ -30,7 +30,8 @@ type (
 // unanswered are the statuses of a request that a server has not answered well.
 func unanswered() []int {
 	return []int{
-		http.StatusNotFound, http.StatusConflict, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+		http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 	}
 }
 

@@ -73,21 +73,28 @@ func (d *Door) followEvents(ctx context.Context, in *eventsInput) (*streamOutput
 	}}, nil
 }
 
-// tell streams events until the client is gone or the hub stops. As many as
-// there are go out at once.
+// written is how much goes out at once, about: of very many listeners each holds
+// as much, and events come to all of them together.
+const written = 32 << 10
+
+// tell streams events until the client is gone or the hub stops.
 func (d *Door) tell(c huma.Context, reader *events.Reader, next []events.Event, more <-chan struct{}) {
 	s := newStream(c, d.beat)
 	defer s.close()
 	text := append(strconv.AppendInt([]byte("retry: "), reconnect.Milliseconds(), 10), "\n\n"...)
 	for {
 		for i := range next {
-			text = appendFrame(text, &next[i])
+			if text = appendFrame(text, &next[i]); len(text) >= written {
+				if !s.write(text) {
+					return
+				}
+				text = text[:0]
+			}
 		}
 		if len(text) > 0 && !s.write(text) {
 			return
 		}
-		const usual = 32 << 10 // of many listeners each holds as much
-		if text = text[:0]; cap(text) > usual {
+		if text = text[:0]; cap(text) > 2*written { // of one that is large
 			text = nil
 		}
 		clear(next)

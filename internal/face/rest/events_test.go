@@ -1,9 +1,13 @@
 package rest
 
 import (
+	"bufio"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -110,4 +114,49 @@ func TestEventsRefused(t *testing.T) {
 		h.get("/events"+query).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
 	h.do(ask{method: http.MethodGet, path: "/events", header: map[string]string{"Last-Event-ID": "x"}}).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+}
+
+// However many listen, and though some take nothing: calls are answered, and
+// whoever reads gets every event, once and in order.
+func TestManyListen(t *testing.T) {
+	h := open(t, "")
+	const listeners, idle, calls = 1000, 10, 40
+	ask := ask{method: http.MethodGet, path: "/events?kinds=call.ended"}
+	for range idle {
+		read(t, h.open(t.Context(), ask))
+	}
+	var all sync.WaitGroup
+	for range listeners {
+		stream := read(t, h.open(t.Context(), ask))
+		all.Go(func() {
+			last, n := int64(0), 0
+			for lines := bufio.NewScanner(stream.body); n < calls; {
+				if !lines.Scan() {
+					t.Errorf("the stream ended after %d calls: %v", n, lines.Err())
+					return
+				}
+				name, value, _ := strings.Cut(lines.Text(), ": ")
+				switch name {
+				case "id":
+					id, err := strconv.ParseInt(value, 10, 64)
+					if err != nil || id <= last {
+						t.Errorf("the id %s comes after %d", value, last)
+					}
+					last = id
+				case "event":
+					if n++; value != api.KindCallEnded {
+						t.Errorf("got a %s", value)
+					}
+				case "data":
+					if want := fmt.Sprintf(`"client":"call %d"`, n-1); !strings.Contains(value, want) {
+						t.Errorf("%s is not in %s", want, value)
+					}
+				}
+			}
+		})
+	}
+	for i := range calls {
+		h.call(fmt.Sprintf(`{"tool":"lab__echo","arguments":{},"session":"call %d"}`, i)).into(http.StatusOK, nil)
+	}
+	all.Wait()
 }

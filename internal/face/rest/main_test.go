@@ -22,6 +22,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/builtin"
 	"github.com/toolcrib/toolcrib/internal/bus"
@@ -34,10 +35,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/journal"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/stats"
+	"github.com/toolcrib/toolcrib/internal/store"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
@@ -64,6 +65,8 @@ type house struct {
 	secrets       *secret.Store
 	catalog       *catalog.Catalog
 	calls         *call.Registry
+	db            *store.DB
+	record        *audit.Log
 	client        *http.Client
 	shut          chan struct{} // closed by /shutdown
 
@@ -93,7 +96,11 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	must(t, err)
 	h.secrets, err = secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "secrets"))
 	must(t, err)
-	j, err := journal.Open(filepath.Join(dir, "calls"), log)
+	db, err := store.Open(context.Background(), store.Options{Path: filepath.Join(dir, "toolcrib.db")})
+	must(t, err)
+	auditKeys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
+	must(t, err)
+	record, err := audit.Open(context.Background(), audit.Options{DB: db, Keys: auditKeys, Log: log, Settings: audit.Settings{KeepArguments: true}})
 	must(t, err)
 	h.catalog, err = catalog.Open(catalog.Options{Bus: news, Log: log})
 	must(t, err)
@@ -125,10 +132,10 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	states := callstate.New(callstate.Options{Bus: news})
 	happened, err := events.Open(context.Background(), events.Options{Buses: []*bus.Bus{news}, Log: log})
 	must(t, err)
-	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states})
-	h.calls = pipeline.Calls()
+	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record})
+	h.calls, h.db, h.record = pipeline.Calls(), db, record
 	h.door = New(Options{
-		Control: c, Call: pipeline, Catalog: h.catalog, Journal: j, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
+		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
 		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
@@ -139,7 +146,11 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { _ = f.Run(ctx) })
-	all.Go(func() { _ = j.Run(ctx, news) })
+	all.Go(func() {
+		if err := record.Run(ctx); err != nil {
+			t.Errorf("the record: %v", err)
+		}
+	})
 	all.Go(func() { _ = figures.Run(ctx) })
 	all.Go(func() { _ = states.Run(ctx) })
 	all.Go(func() { _ = happened.Run(ctx) })
@@ -150,6 +161,9 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		stop()
 		cancel()
 		all.Wait()
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
 	})
 	return h
 }

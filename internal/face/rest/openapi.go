@@ -92,10 +92,10 @@ func refusals() map[int]string {
 		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, " +
 			"`import_key_unknown`, `index_invalid`, `secret_refused`, `audit_cursor_unknown` or `audit_head_invalid`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
-		http.StatusTooManyRequests:      "`tests_busy`: too many tests are under way",
+		http.StatusTooManyRequests:      "`limited` or `queue_full`, with `Retry-After`; `queue_expired`, `too_many_own_connections`, `tests_busy` or `token_throttled`",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable`, `file_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
-		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, `audit_unreadable` or `shutting_down`",
+		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, `shutting_down`, `audit_unwritable`, `audit_unreadable`, `store_full`, `store_busy` or `store_unavailable`",
 		http.StatusGatewayTimeout:       "`timeout`: the server did not answer in time",
 	}
 }
