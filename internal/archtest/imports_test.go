@@ -49,7 +49,7 @@ func mayImport() map[string][]string {
 		"approval":        list("store bus hub secret"),
 		"callstate":       list("hub bus"),
 		"events":          list("store bus hub api wire callstate"),
-		"audit":           list("store bus hub api secret"),
+		"audit":           list("store wire bus hub api secret"),
 		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),

@@ -69,14 +69,7 @@ type Failure struct {
 func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, error) {
 	l.flush(ctx)
 	from, to := since.UnixMicro(), until.UnixMicro()
-	hours := make(map[int64]tallies)
-	count := func(e *entry) {
-		at := floorHour(e.at)
-		if hours[at] == nil {
-			hours[at] = make(tallies)
-		}
-		hours[at].add(e)
-	}
+	sums := make(hours)
 	err := l.db.View(ctx, func(tx *sql.Tx) error {
 		all, err := nodes(ctx, tx)
 		if err != nil {
@@ -85,12 +78,12 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, e
 		first, last := floorHour(from+hour-1), floorHour(to) // the whole hours
 		for _, node := range all {
 			if first >= last {
-				err = endings(ctx, tx, node, from, to, count)
+				err = endings(ctx, tx, node, from, to, sums.add)
 			} else {
-				err = eachHour(ctx, tx, node, first, last, hours)
+				err = eachHour(ctx, tx, node, first, last, sums)
 				for _, end := range [][2]int64{{from, first}, {last, to}} {
 					if err == nil {
-						err = endings(ctx, tx, node, end[0], end[1], count)
+						err = endings(ctx, tx, node, end[0], end[1], sums.add)
 					}
 				}
 			}
@@ -103,7 +96,7 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, e
 			}
 			for i := range t.entries {
 				if e := &t.entries[i]; from <= e.at && e.at < to {
-					count(e)
+					sums.add(e)
 				}
 			}
 		}
@@ -112,11 +105,11 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, e
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	return analysis(since, until, hours), nil
+	return analysis(since, until, sums), nil
 }
 
 // eachHour adds the figures of hours of a chain.
-func eachHour(ctx context.Context, q reader, node string, first, last int64, hours map[int64]tallies) error {
+func eachHour(ctx context.Context, q reader, node string, first, last int64, sums hours) error {
 	rows, err := q.QueryContext(ctx, "SELECT hour, figures FROM audit_hour WHERE node = $1 AND hour >= $2 AND hour < $3", node, first, last)
 	if err != nil {
 		return fmt.Errorf("reading figures: %w", err)
@@ -132,10 +125,7 @@ func eachHour(ctx context.Context, q reader, node string, first, last int64, hou
 		if err != nil {
 			return err
 		}
-		if hours[at] == nil {
-			hours[at] = make(tallies)
-		}
-		hours[at].mergeAll(t)
+		sums.of(at).mergeAll(t)
 	}
 	if err := rows.Err(); err != nil {
 		return fmt.Errorf("reading figures: %w", err)
@@ -179,12 +169,12 @@ func (s *sum) figures() Figures {
 }
 
 // analysis puts the figures of hours together in each way.
-func analysis(since, until time.Time, hours map[int64]tallies) *Analysis {
+func analysis(since, until time.Time, all hours) *Analysis {
 	type tool struct{ server, tool, method string }
 	total, tools, servers := newSum(), make(map[tool]*sum), make(map[string]*sum)
 	failures := make(map[Failure]int64)
 	a := &Analysis{Since: since, Until: until}
-	for at, t := range hours {
+	for at, t := range all {
 		whole := newSum()
 		for g, v := range t {
 			whole.add(g.Outcome, v)

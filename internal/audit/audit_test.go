@@ -226,6 +226,30 @@ func TestLost(t *testing.T) {
 	wantSound(t, l)
 }
 
+// What is kept while nothing can be written is bounded, whatever callers do: a
+// call that was refused for it ends, too.
+func TestBacklogIsBounded(t *testing.T) {
+	l := open(t, storetest.Open(t, storetest.SQLite(t)), testKeys(t))
+	exec(t, l.db, "ALTER TABLE audit_entry RENAME TO audit_gone")
+	w := &writer{Log: l}
+	const more = 5
+	for i := range backlogSize + more {
+		o := newOp(kindCall, changing(i))
+		o.done = make(chan error, 1)
+		w.take(o)
+	}
+	w.write(t.Context())
+	if len(w.batch) != backlogSize || l.Lost() != more {
+		t.Errorf("%d are kept, %d lost", len(w.batch), l.Lost())
+	}
+	exec(t, l.db, "ALTER TABLE audit_gone RENAME TO audit_entry")
+	w.write(t.Context())
+	if len(w.batch) != 0 || l.chain.seq < backlogSize+1 { // and one that tells of those
+		t.Errorf("%d are left, the chain has %d", len(w.batch), l.chain.seq)
+	}
+	wantSound(t, l)
+}
+
 // An answer to a commit that was lost on its way is no loss, and no second
 // entry.
 func TestCommittedAllTheSame(t *testing.T) {
@@ -253,6 +277,52 @@ func TestCommittedAllTheSame(t *testing.T) {
 		}
 		wantSound(t, l)
 	})
+}
+
+// A commit whose connection was lost may still be under way on the server. It is
+// not taken for one that failed.
+func TestCommitStillUnderWay(t *testing.T) {
+	db := storetest.Open(t, storetest.PostgreSQL(t))
+	l := open(t, db, testKeys(t))
+	c := l.chain
+	x := c.begin()
+	x.op(c.node, newOp(kindCall, record(1)))
+	c.tried = x
+	tx, err := db.BeginTx(t.Context(), nil) // as the connection that was lost
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.insert(t.Context(), tx, x.entries); err != nil {
+		t.Fatal(err)
+	}
+	type settled struct {
+		x   *extension
+		err error
+	}
+	got := make(chan settled, 1)
+	go func() {
+		x, err := c.settle(t.Context())
+		got <- settled{x, err}
+	}()
+	for waiting := 0; waiting == 0 && len(got) == 0; {
+		if err := db.QueryRow("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid'").Scan(&waiting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	if s := <-got; s.err != nil || s.x != x || c.seq != x.seq {
+		t.Errorf("%v, %v", s.x, s.err)
+	}
+	// What was undone is found out, too, and leaves nothing.
+	x = c.begin()
+	x.op(c.node, newOp(kindCall, record(2)))
+	c.tried = x
+	if done, err := c.settle(t.Context()); done != nil || err != nil || c.tried != nil {
+		t.Errorf("%v, %v", done, err)
+	}
+	wantSound(t, l)
 }
 
 // Two hubs with the same key would write the same entries.

@@ -67,6 +67,7 @@ func BenchmarkArguments(b *testing.B) {
 	for name, raw := range map[string]string{
 		"small": `{"path":"/home/user/notes/2026.md","limit":100,"recursive":true}`,
 		"large": `{"text":"` + fmt.Sprint(make([]int, 1500)) + `"}`,
+		"huge":  `{"text":"` + fmt.Sprint(make([]int, 8000)) + `"}`,
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

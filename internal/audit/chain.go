@@ -48,7 +48,7 @@ type extension struct {
 	entries []entry
 	tail    []entry
 	parts   []part
-	hours   map[int64]tallies
+	hours   hours
 	open    map[string]int64
 	signed  int64
 	at      time.Time
@@ -71,7 +71,7 @@ func (c *chain) head(ctx context.Context) (seq int64, hash string, err error) {
 // behind that of the chain: there is one extension at a time.
 func (c *chain) begin() *extension {
 	return &extension{
-		seq: c.seq, hash: c.hash, tail: c.tail, hours: make(map[int64]tallies), open: maps.Clone(c.open), signed: c.signed, at: c.at,
+		seq: c.seq, hash: c.hash, tail: c.tail, hours: make(hours), open: maps.Clone(c.open), signed: c.signed, at: c.at,
 	}
 }
 
@@ -93,12 +93,7 @@ func (x *extension) add(node string, at int64, k kind, call, body string) {
 func (x *extension) seal() {
 	x.parts = append(x.parts, partOf(x.tail, slices.Sorted(maps.Values(x.open))))
 	for i := range x.tail {
-		e := &x.tail[i]
-		at := floorHour(e.at)
-		if x.hours[at] == nil {
-			x.hours[at] = make(tallies)
-		}
-		x.hours[at].add(e)
+		x.hours.add(&x.tail[i])
 	}
 	x.tail = nil
 }
@@ -181,6 +176,9 @@ func (c *chain) settle(ctx context.Context) (done *extension, err error) {
 	if x == nil {
 		return nil, nil
 	}
+	if err := c.await(ctx, x); err != nil {
+		return nil, err
+	}
 	seq, hash, err := c.head(ctx)
 	switch {
 	case err != nil:
@@ -193,6 +191,30 @@ func (c *chain) settle(ctx context.Context) (done *extension, err error) {
 		return x, nil
 	}
 	return nil, hub.E(message.AuditNodeTaken, nil, "node", c.node)
+}
+
+// errUndo undoes a transaction that has done what it was for.
+var errUndo = errors.New("undone on purpose")
+
+// await waits until a commit is over whose connection was lost. PostgreSQL may
+// be at it for long after that, as where it waits for a replica, and nobody sees
+// its entries meanwhile; but whoever writes one of the same number waits for it.
+func (c *chain) await(ctx context.Context, x *extension) error {
+	if !c.db.Postgres() {
+		return nil
+	}
+	err := c.db.Tx(ctx, store.Process, func(tx *sql.Tx) error {
+		e := &x.entries[0]
+		_, err := tx.ExecContext(ctx, c.statement(1)+" ON CONFLICT DO NOTHING", e.node, e.seq, e.at, string(e.kind), e.call, e.body, e.hash)
+		if err != nil {
+			return fmt.Errorf("waiting for a commit: %w", err)
+		}
+		return errUndo
+	})
+	if errors.Is(err, errUndo) {
+		return nil
+	}
+	return err
 }
 
 // chunk is how many rows one statement writes.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // longestText is how many bytes of a text are kept.
@@ -59,7 +60,7 @@ func encode(r *hub.CallRecord) (head, tail []byte) {
 		tail = appendText(tail, `,"digest":`, r.Digest)
 		if r.Arguments != "" {
 			tail = append(tail, `,"arguments":`...)
-			if strings.Contains(r.Arguments, "\n") || !utf8.ValidString(r.Arguments) || !json.Valid([]byte(r.Arguments)) {
+			if strings.Contains(r.Arguments, "\n") || wire.Valid([]byte(r.Arguments), wire.Limits{}) != nil {
 				tail = appendQuoted(tail, r.Arguments) // no redaction of ours: kept, and told as a text
 			} else {
 				tail = append(tail, r.Arguments...)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 )
 
 // kind is what an entry tells.
@@ -143,16 +144,16 @@ func chunks(ctx context.Context, q reader, node string, after int64, f func([]en
 // those that differ would read every entry.
 func nodes(ctx context.Context, q reader) ([]string, error) {
 	var all []string
-	last := ""
-	for {
-		var next sql.NullString
-		if err := q.QueryRowContext(ctx, "SELECT MIN(node) FROM audit_entry WHERE node > $1", last).Scan(&next); err != nil {
-			return nil, fmt.Errorf("reading the names of the chains: %w", err)
-		}
-		if !next.Valid {
-			return all, nil
-		}
-		last = next.String
-		all = append(all, last)
+	var next sql.NullString
+	err := q.QueryRowContext(ctx, "SELECT MIN(node) FROM audit_entry").Scan(&next)
+	// One that comes again is bytes, put there by a stranger: in SQLite they come
+	// after every text.
+	for err == nil && next.Valid && !slices.Contains(all, next.String) {
+		all = append(all, next.String)
+		err = q.QueryRowContext(ctx, "SELECT MIN(node) FROM audit_entry WHERE node > $1", next.String).Scan(&next)
 	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the names of the chains: %w", err)
+	}
+	return all, nil
 }

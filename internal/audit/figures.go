@@ -93,6 +93,19 @@ func (t tallies) mergeAll(other tallies) {
 	}
 }
 
+// hours are figures by the beginning of the hour.
+type hours map[int64]tallies
+
+func (h hours) of(at int64) tallies {
+	if h[at] == nil {
+		h[at] = make(tallies)
+	}
+	return h[at]
+}
+
+// add counts an entry in its hour, which is there from then on whatever it tells.
+func (h hours) add(e *entry) { h.of(floorHour(e.at)).add(e) }
+
 // row is how tallies stand in the database.
 type row struct {
 	group

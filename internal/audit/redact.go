@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
 // hiddenJSON stands for a value that is not shown.
@@ -17,11 +18,16 @@ const hiddenJSON = `"***"`
 // told, and the digest is that of the bytes as they came.
 const maxParsed = 64 << 10
 
+// shrinks is by how much arguments may become smaller without their secrets for
+// that to be tried.
+const shrinks = 2
+
 // Arguments returns what the record keeps of a call's arguments. What may be a
 // secret is replaced by ***: whatever stands below a name such as password or
 // apiKey, and keys, tokens and passwords in the midst of texts, as far as they
-// look like some. What is larger than the bound after that is replaced by its
-// size, as in {"omitted":"5000 bytes"}. The result is always JSON.
+// look like some. What is larger than the bound after that, or than twice
+// the bound before, is replaced by its size, as in {"omitted":"5000 bytes"}. The
+// result is always JSON.
 //
 // The digest is 16 bytes of an HMAC with SHA-256 of the canonical form: equal
 // arguments have equal digests, and nobody without the key can try values out.
@@ -32,7 +38,7 @@ func (l *Log) Arguments(raw []byte) (redacted, digest string) {
 		return "", ""
 	}
 	s := l.settings.Load()
-	plain := len(raw) <= maxParsed && json.Valid(raw)
+	plain := len(raw) <= maxParsed && wire.Valid(raw, wire.Limits{}) == nil
 	canonical := raw
 	if plain {
 		canonical = appendCanonical(make([]byte, 0, len(raw)), &parser{src: raw})
@@ -41,7 +47,7 @@ func (l *Log) Arguments(raw []byte) (redacted, digest string) {
 	if !s.KeepArguments {
 		return "", digest
 	}
-	if plain {
+	if plain && len(raw) <= shrinks*s.MaxArguments {
 		p := parser{src: raw}
 		if out := p.redact(make([]byte, 0, len(raw)+16), false); len(out) <= s.MaxArguments {
 			return string(out), digest
@@ -50,10 +56,15 @@ func (l *Log) Arguments(raw []byte) (redacted, digest string) {
 	return fmt.Sprintf(`{"omitted":"%d bytes"}`, len(raw)), digest
 }
 
+// deepest is how many objects and arrays within one another have a canonical
+// form: each copies what is in it.
+const deepest = 64
+
 // parser reads JSON that is known to be valid.
 type parser struct {
-	src []byte
-	at  int
+	src   []byte
+	at    int
+	depth int // of appendCanonical
 }
 
 // peek is the first byte of the next token.
@@ -73,6 +84,10 @@ func (p *parser) peek() byte {
 func (p *parser) token() []byte {
 	if p.peek() == '"' {
 		start := p.at
+		if n := bytes.IndexByte(p.src[start+1:], '"'); bytes.IndexByte(p.src[start+1:start+1+n], '\\') < 0 {
+			p.at += n + 2 // as almost always
+			return p.src[start:p.at]
+		}
 		for p.at++; p.src[p.at] != '"'; p.at++ {
 			if p.src[p.at] == '\\' {
 				p.at++
@@ -156,8 +171,8 @@ func (p *parser) pass() {
 func (p *parser) object(dst []byte) []byte {
 	p.at++
 	dst = append(dst, '{')
-	var named bool   // another member says that "value" is a secret
-	from, to := 0, 0 // where "value" stands
+	var named bool    // another member says that "value" is a secret
+	var values []span // where "value" stands
 	for first := true; !p.after('}'); first = false {
 		if !first {
 			p.after(',')
@@ -168,18 +183,20 @@ func (p *parser) object(dst []byte) []byte {
 		dst = append(appendString(dst, literal), ':')
 		p.after(':')
 		start := len(dst)
-		pair := name == "name" || name == "key" || name == "header"
+		pair := strings.EqualFold(name, "name") || strings.EqualFold(name, "key") || strings.EqualFold(name, "header")
 		if pair && p.peek() == '"' {
 			next := *p
 			named = named || secret.NamesSecretValue(plainText(next.token()))
 		}
 		dst = p.redact(dst, secret.NamesSecretValue(name))
-		if name == "value" {
-			from, to = start, len(dst)
+		if strings.EqualFold(name, "value") {
+			values = append(values, span{start, len(dst)})
 		}
 	}
-	if named && to > from {
-		dst = slices.Replace(dst, from, to, []byte(hiddenJSON)...)
+	if named {
+		for _, v := range slices.Backward(values) {
+			dst = slices.Replace(dst, v.from, v.to, []byte(hiddenJSON)...)
+		}
 	}
 	return append(dst, '}')
 }
@@ -226,9 +243,17 @@ func appendString(dst, literal []byte) []byte {
 
 // appendCanonical appends the next value in the form that equal values share:
 // members in the order of their names, strings as this program writes them,
-// numbers as they are written.
+// numbers as they are written; what is deeper than [deepest] as it is written.
 func appendCanonical(dst []byte, p *parser) []byte {
-	switch p.peek() {
+	c := p.peek()
+	if p.depth == deepest {
+		from := p.at
+		p.pass()
+		return append(dst, p.src[from:p.at]...)
+	}
+	p.depth++
+	defer func() { p.depth-- }()
+	switch c {
 	case '{':
 		p.at++
 		type member struct{ name, value string }
@@ -266,7 +291,21 @@ func appendCanonical(dst []byte, p *parser) []byte {
 		}
 		return append(dst, ']')
 	case '"':
-		return appendQuoted(dst, plainText(p.token()))
+		literal := p.token()
+		if asWritten(literal) {
+			return append(dst, literal...)
+		}
+		return appendQuoted(dst, plainText(literal))
 	}
 	return append(dst, p.token()...)
+}
+
+// asWritten reports whether a JSON string stands as this program writes it.
+func asWritten(literal []byte) bool {
+	for _, c := range literal {
+		if c > '~' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }

@@ -45,6 +45,14 @@ func TestArguments(t *testing.T) {
 		`{"a":"https://host/p?q=a@b"}`:                                                     `{"a":"https://host/p?q=a@b"}`,
 		`{"a":"-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY----- rest"}`: `{"a":"*** rest"}`,
 		`{"a":"-----BEGIN PRIVATE KEY-----\nabc"}`:                                         `{"a":"***"}`,
+		`{"a":"curl -d \"{\\\"password\\\":\\\"hunter2\\\",\\\"b\\\":1}\" x"}`:             `{"a":"curl -d \"{\\\"password\\\":\\\"***\\\",\\\"b\\\":1}\" x"}`,
+		`{"a":"{\"password\":\"one\\\"two\",\"b\":1}"}`:                                    `{"a":"{\"password\":\"***\",\"b\":1}"}`,
+		`{"a":"x\\npassword=abc\\ntoken=def\\nghp_0123456789abcdef"}`:                      `{"a":"x\\npassword=***"}`,
+		`{"a":"x\\n-----BEGIN PRIVATE KEY-----\\nabc"}`:                                    `{"a":"x\\n***"}`,
+		`{"a":"Authorization: Digest username=\"u\", response=\"abc\"\nHost: x"}`:          `{"a":"Authorization: ***\nHost: x"}`,
+		`[{"Name":"DB_PASSWORD","Value":"x"}]`:                                             `[{"Name":"DB_PASSWORD","Value":"***"}]`,
+		`[{"value":"x","name":"token","value":"y"}]`:                                       `[{"value":"***","name":"token","value":"***"}]`,
+		`{"密码":"x","a":"数据库密码：y，口令=z"}`:                                                    `{"密码":"***","a":"数据库密码：y，口令=***"}`,
 		`{"a":"export API_KEY=abc; echo"}`:                                                 `{"a":"export API_KEY=***; echo"}`,
 		`{"a":"mysql --password hunter2 -u root"}`:                                         `{"a":"mysql --password *** -u root"}`,
 		`{"a":"mysql --password=hunter2 -u root"}`:                                         `{"a":"mysql --password=*** -u root"}`,
@@ -103,6 +111,10 @@ func TestDigests(t *testing.T) {
 			seen[d] = s
 		}
 	}
+	deep := strings.Repeat(`[`, 2*deepest) + "1" + strings.Repeat(`]`, 2*deepest)
+	if of(deep) != of(" "+deep) || of(deep) == of("["+deep+"]") || of(deep) == of(strings.Replace(deep, "1", "2", 1)) {
+		t.Error("deep arguments are confused")
+	}
 	if _, d := redactor(t, Settings{}).Arguments([]byte(same[0])); d == of(same[0]) {
 		t.Error("another key has the same digest")
 	}
@@ -157,4 +169,14 @@ func FuzzSecrets(f *testing.F) {
 			t.Errorf("%s of %s", got, raw)
 		}
 	})
+}
+
+// What nests deeply is not copied once for every level.
+func BenchmarkNested(b *testing.B) {
+	l := redactor(b, Settings{KeepArguments: true})
+	raw := []byte(strings.Repeat(`{"b":`, 5000) + "1" + strings.Repeat(`,"a":1}`, 5000))
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Arguments(raw)
+	}
 }

@@ -38,9 +38,13 @@ func secretsIn(s string) []span {
 		for end < len(s) && isWord(s[end]) {
 			end++
 		}
+		if at > 0 && s[at-1] == '\\' && strings.IndexByte("nrt", s[at]) >= 0 && keyOrName(s[at+1:end]) {
+			at++ // it is the end of a line, in a text within a text
+		}
 		word := s[at:end]
 		switch {
-		case strings.HasPrefix(word, "-----BEGIN"):
+		case strings.Contains(word, "-----BEGIN"):
+			at += strings.Index(word, "-----BEGIN")
 			end = afterPEM(s, at)
 			hide(at, end)
 		case secret.HasKeyPrefix(word):
@@ -62,7 +66,7 @@ func secretsIn(s string) []span {
 			// they name no secret.
 			if from, to := nextValue(s, end, true); from > end && secret.NamesSecretValue(word) {
 				if isHeader(word) {
-					to = from + indexAny(s[from:], "\r\n\"'")
+					to = max(to, endOfHeader(s, at, from))
 				}
 				hide(from, to)
 			}
@@ -70,6 +74,19 @@ func secretsIn(s string) []span {
 		at = end
 	}
 	return all
+}
+
+// keyOrName reports whether a word is a key, or names a secret.
+func keyOrName(word string) bool { return secret.HasKeyPrefix(word) || secret.NamesSecretValue(word) }
+
+// endOfHeader is where a header ends whose name begins at an index, and its value
+// at another: at the end of the line, or of the quotes in which both stand.
+func endOfHeader(s string, name, value int) int {
+	until := "\r\n"
+	if name > 0 && strings.IndexByte("\"'", s[name-1]) >= 0 {
+		until += s[name-1 : name]
+	}
+	return value + indexAny(s[value:], until)
 }
 
 // isWord reports whether a byte is one of a word: of a name, or of a key.
@@ -107,6 +124,7 @@ func nextValue(s string, at int, assigned bool) (from, to int) {
 	}
 	sign := false
 	quoted := byte(0)
+	slashes := 0 // before the quote, in a text within a text
 	for ; at < len(s); at++ {
 		switch c := s[at]; {
 		case (c == '=' || c == ':') && !sign:
@@ -114,11 +132,15 @@ func nextValue(s string, at int, assigned bool) (from, to int) {
 			continue
 		case c == ' ' || c == '\t':
 			continue
+		case c == '\\':
+			slashes++
+			continue
 		case c == '"' || c == '\'':
 			if sign || option {
 				quoted = c
 				at++
 			} else {
+				slashes = 0
 				continue // the end of the name
 			}
 		}
@@ -127,13 +149,18 @@ func nextValue(s string, at int, assigned bool) (from, to int) {
 	if at > len(s) || !sign && (!option || at == none) {
 		return none, none
 	}
-	to = at
-	for to < len(s) {
+	run := 0 // of backslashes
+	for to = at; to < len(s); to++ {
 		c := s[to]
-		if quoted != 0 && c == quoted || quoted == 0 && strings.IndexByte(" \t\r\n\"'&;,<>)}]", c) >= 0 {
+		if quoted != 0 && c == quoted && run <= slashes || quoted == 0 && strings.IndexByte(" \t\r\n\"'&;,<>)}]", c) >= 0 {
 			break
 		}
-		to++
+		if run++; c != '\\' {
+			run = 0
+		}
+	}
+	if quoted != 0 && to < len(s) {
+		to -= run // they belong to the quote
 	}
 	return at, to
 }

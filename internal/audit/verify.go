@@ -62,6 +62,11 @@ func (l *Log) Verify(ctx context.Context, head *Head) (*Report, error) {
 	where := l.flush(ctx)
 	r := &Report{}
 	err := l.db.View(ctx, func(tx *sql.Tx) error {
+		if !l.db.Postgres() {
+			if err := r.types(ctx, tx); err != nil {
+				return err
+			}
+		}
 		all, err := nodes(ctx, tx)
 		if err != nil {
 			return err
@@ -113,6 +118,7 @@ type verifier struct {
 	open  map[string]int64
 	block []entry
 	parts map[int64]part // not seen yet, by first
+	hours *hourVerifier  // nil of an export
 }
 
 func newVerifier(r *Report, node string, heads []position) *verifier {
@@ -128,6 +134,9 @@ func (v *verifier) chain(ctx context.Context, q reader) error {
 	for i := range list {
 		v.parts[list[i].first] = list[i]
 	}
+	if v.hours, err = newHourVerifier(ctx, q, v, list); err != nil {
+		return err
+	}
 	err = chunks(ctx, q, v.Node, -farEnd, func(list []entry) error {
 		for i := range list {
 			if v.entry(&list[i]); list[i].seq > 0 {
@@ -137,7 +146,7 @@ func (v *verifier) chain(ctx context.Context, q reader) error {
 		if len(v.report.Problems) >= maxProblems {
 			return errEnough
 		}
-		return nil
+		return v.hours.compare(ctx, q, v.Last)
 	})
 	if err != nil {
 		return err
@@ -147,7 +156,7 @@ func (v *verifier) chain(ctx context.Context, q reader) error {
 		p := v.parts[first]
 		v.wrong(&p)
 	}
-	return nil
+	return v.hours.finish(ctx, q)
 }
 
 // entry verifies the next entry of the chain.
@@ -242,6 +251,9 @@ func (v *verifier) index(e *entry) {
 	delete(v.parts, first)
 	if len(block) < partSize {
 		return // what is missing was told
+	}
+	for i := range block {
+		v.hours.sums.add(&block[i])
 	}
 	want := partOf(block, slices.Sorted(maps.Values(v.open)))
 	if v.First > 1 {

@@ -158,8 +158,12 @@ func (w *writer) attempt(ctx context.Context, final bool) error {
 		} else {
 			o.answer(err)
 		}
-		if err != nil && o.kind == kindCall {
-			kept = append(kept, o) // an intent was refused, and its call is not sent
+		switch {
+		case err == nil || o.kind != kindCall: // an intent was refused, and its call is not sent
+		case len(kept) < backlogSize:
+			kept = append(kept, o)
+		default:
+			w.lose()
 		}
 	}
 	clear(w.batch[len(kept):])

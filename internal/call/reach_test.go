@@ -144,7 +144,7 @@ func TestLinkToThisMachine(t *testing.T) {
 		lang    message.Lang
 		want    string
 	}{
-		{false, "", "What the link " + site.URL + " leads to was not fetched: the address is not public."},
+		{false, "", hub.E(message.LinkRefused, nil, "uri", site.URL, "detail", "the address is not public").In("")},
 		{false, message.Chinese, "没有获取链接 " + site.URL + " 的内容：该地址不是公网地址。"},
 		{true, "", `"text":"inside"`},
 	} {

@@ -102,6 +102,7 @@ func (c *Call) resume(b *Beginning) {
 	if b.Server != "" {
 		c.state.Server = b.Server
 	}
+	c.tell()
 }
 
 // At says which server the call is sent to.

@@ -256,8 +256,9 @@ func TestRetry(t *testing.T) {
 	if _, err := d.Retry("s"); !hub.IsCode(err, message.StateExhausted) {
 		t.Errorf("more often than allowed: %v", err)
 	}
-	if got := statuses(d.published()); !slices.Equal(got, []hub.CallStatus{"calling", "failed"}) {
-		t.Errorf("published %v", got)
+	told := d.published()
+	if got := statuses(told); !slices.Equal(got, []hub.CallStatus{"calling", "calling", "failed"}) || told[1].Call != "2" || told[1].Server != "other" {
+		t.Errorf("published %+v", told)
 	}
 }
 

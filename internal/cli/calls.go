@@ -118,7 +118,7 @@ func (p *printer) outcome(o string) string {
 	case "":
 		return p.paint(bold, p.say("under way", "进行中"))
 	}
-	return clean(o)
+	return oneLine(o)
 }
 
 type callsShow struct {

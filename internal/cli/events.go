@@ -48,7 +48,7 @@ func (s *session) event(e api.Event) error {
 	if s.JSON {
 		return json.NewEncoder(s.env.Stdout).Encode(e)
 	}
-	s.out.line("%s %s %s", s.out.paint(dim, e.Time.Local().Format(time.TimeOnly)), s.out.paint(dim, pad(e.Kind, 17)), s.out.happened(e))
+	s.out.line("%s %s %s", s.out.paint(dim, e.Time.Local().Format(time.TimeOnly)), s.out.paint(dim, pad(oneLine(e.Kind), 17)), s.out.happened(e))
 	return nil
 }
 
@@ -57,9 +57,9 @@ func (p *printer) happened(e api.Event) string {
 	say := p.say
 	switch {
 	case e.Gap != nil && e.Gap.Missed > 0:
-		return p.paint(yellow, fmt.Sprintf(say("%d events are missing (%s)", "缺少 %d 个事件（%s）"), e.Gap.Missed, e.Gap.Reason))
+		return p.paint(yellow, fmt.Sprintf(say("%d events are missing (%s)", "缺少 %d 个事件（%s）"), e.Gap.Missed, oneLine(e.Gap.Reason)))
 	case e.Gap != nil:
-		return p.paint(yellow, fmt.Sprintf(say("events are missing (%s)", "缺少事件（%s）"), e.Gap.Reason))
+		return p.paint(yellow, fmt.Sprintf(say("events are missing (%s)", "缺少事件（%s）"), oneLine(e.Gap.Reason)))
 	case e.Server != nil:
 		return fmt.Sprintf("%s %s %s", p.paint(bold, oneLine(e.Server.Key)), p.state(e.Server.State), p.paint(red, oneLine(e.Server.Reason)))
 	case e.Drift != nil:

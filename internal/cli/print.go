@@ -149,7 +149,7 @@ func (p *printer) state(state string) string {
 	case "idle":
 		return "○ " + p.say(state, "待命")
 	}
-	return "○ " + clean(state)
+	return "○ " + oneLine(state)
 }
 
 // why is why a server is not ready and what to do about it, a line each.

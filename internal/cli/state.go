@@ -100,7 +100,7 @@ func (p *printer) callStatus(status string) string {
 	case "failed":
 		return p.paint(red, p.say("failed", "失败"))
 	}
-	return clean(status)
+	return oneLine(status)
 }
 
 // milliseconds is a duration of the API for people.

@@ -84,8 +84,8 @@ func (l *Log) reserve() {
 }
 
 // write writes what is pending, a while after it came, until done is closed, and
-// then the rest; and removes what is kept no longer.
-func (l *Log) write(done <-chan struct{}) {
+// then the rest, unless ctx ends; and removes what is kept no longer.
+func (l *Log) write(ctx context.Context, done <-chan struct{}) {
 	prune := time.NewTicker(pruneEvery)
 	defer prune.Stop()
 	var due <-chan time.Time
@@ -97,22 +97,20 @@ func (l *Log) write(done <-chan struct{}) {
 			}
 		case <-due:
 			due = nil
-			if !l.flush(context.Background()) {
+			if !l.flush(ctx) {
 				due = time.After(4 * writeEvery)
 			}
 		case <-prune.C:
-			l.prune(context.Background())
+			l.prune(ctx)
 		case <-done:
-			l.end()
+			l.end(ctx)
 			return
 		}
 	}
 }
 
 // end writes what is left, and that this is all.
-func (l *Log) end() {
-	ctx, cancel := context.WithTimeout(context.Background(), endLimit)
-	defer cancel()
+func (l *Log) end(ctx context.Context) {
 	if !l.flush(ctx) {
 		return
 	}

@@ -60,20 +60,19 @@ type Log struct {
 
 	mu        sync.Mutex
 	ring      ring
-	changed   chan struct{} // closed when there is more to read
-	listening int           // readers that got it
-	news      bool          // there is more to read than when it was made
-	last      int64         // id
-	seq       int64         // of the last event: how many there were
-	reserved  int64         // ids up to here may be used; see reserve
-	pruned    int64         // up to this id nothing is kept any more
-	prunedSeq int64         // how many events there were by then
-	written   int64         // up to this id it is in the database, or is known to be lost to it
-	pending   []*event      // that are not written
-	bytes     int           // of pending
-	lost      int64         // events after pending that cannot be written any more, to the last one
-	lostTo    int64         // its id
-	figures   Figures       // but for what is counted elsewhere
+	listeners rounds
+	news      bool     // there is more to read than when a round began
+	last      int64    // id
+	seq       int64    // of the last event: how many there were
+	reserved  int64    // ids up to here may be used; see reserve
+	pruned    int64    // up to this id nothing is kept any more
+	prunedSeq int64    // how many events there were by then
+	written   int64    // up to this id it is in the database, or is known to be lost to it
+	pending   []*event // that are not written
+	bytes     int      // of pending
+	lost      int64    // events after pending that cannot be written any more, to the last one
+	lostTo    int64    // its id
+	figures   Figures  // but for what is counted elsewhere
 
 	wrote chan struct{} // there is something to write
 	looks chan struct{} // held by those who read in the database
@@ -125,7 +124,7 @@ func (l *Log) Figures() Figures {
 func Open(ctx context.Context, opt Options) (*Log, error) {
 	opt.MaxBytes = cmp.Or(opt.MaxBytes, DefaultMaxBytes)
 	l := &Log{
-		opt: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), changed: make(chan struct{}),
+		opt: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)),
 		wrote: make(chan struct{}, 1), looks: make(chan struct{}, atOnce), size: -1, ring: ring{most: cmp.Or(opt.Ring, DefaultRing)},
 	}
 	l.SetRetention(opt.Retention)
@@ -191,12 +190,27 @@ func (l *Log) await(e *event) {
 	}
 }
 
-// announce wakes those who wait, if there is anything to read.
-func (l *Log) announce() {
+// wake goes on with a round of those who listen or, if there is none and there is
+// anything to read, begins one. It returns for how long nobody else is to be
+// woken; zero if nobody was, and nobody is to be.
+func (l *Log) wake() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.news {
-		close(l.changed)
-		l.changed, l.listening, l.news = make(chan struct{}), 0, false
+	if l.listeners.left == 0 {
+		if !l.news {
+			return 0
+		}
+		l.news = false
+		l.listeners.begin()
+	}
+	return l.listeners.next()
+}
+
+// wakeAll wakes all who listen.
+func (l *Log) wakeAll() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.listeners.begin(); l.listeners.left > 0; {
+		l.listeners.next()
 	}
 }

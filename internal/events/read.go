@@ -128,8 +128,7 @@ func (r *Reader) recall(dst []Event) (_ []Event, more <-chan struct{}, behind bo
 	}
 	next := l.ring.after(r.at)
 	if len(next) == 0 {
-		l.listening++
-		return dst, l.changed, false
+		return dst, l.listeners.join(), false
 	}
 	size := 0
 	for _, e := range next[:min(len(next), 8*manyEvents)] {

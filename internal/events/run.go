@@ -14,11 +14,6 @@ const (
 	writeEvery = 250 * time.Millisecond // what is younger may be lost when the hub is killed
 	pruneEvery = time.Minute
 	endLimit   = 5 * time.Second // to write what is left at the end
-
-	// Listeners are woken together, and the less often the more there are: what
-	// they take of the processor then is the same however much happens.
-	pace    = 5 * time.Millisecond
-	paceFor = 50 * time.Microsecond // more for each of them
 )
 
 // taken is what was published.
@@ -41,11 +36,14 @@ func (l *Log) Run(ctx context.Context) error {
 		close(in)
 	}()
 	done := make(chan struct{})
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
 	if l.opt.DB != nil {
-		writer.Go(func() { l.write(done) })
+		writer.Go(func() { l.write(whole, done) })
 	}
 	l.take(in)
 	close(done)
+	defer time.AfterFunc(endLimit, cancel).Stop()
 	writer.Wait()
 	return nil
 }
@@ -82,9 +80,8 @@ func gather(sub *bus.Subscription, first hub.Event) []taken {
 
 // take adds what comes, until there is no more, and wakes the listeners.
 func (l *Log) take(in <-chan []taken) {
-	defer l.announce()
+	defer l.wakeAll()
 	var quiet <-chan time.Time // until listeners are woken again; nil if they can be at once
-	waiting := false
 	for {
 		select {
 		case t, more := <-in:
@@ -94,15 +91,14 @@ func (l *Log) take(in <-chan []taken) {
 			for i := range t {
 				l.one(t[i])
 			}
-			if waiting = quiet != nil; !waiting {
-				quiet = time.After(l.wake())
+			if quiet != nil {
+				continue
 			}
 		case <-quiet:
 			quiet = nil
-			if waiting {
-				waiting = false
-				quiet = time.After(l.wake())
-			}
+		}
+		if d := l.wake(); d > 0 {
+			quiet = time.After(d)
 		}
 	}
 }
@@ -116,14 +112,4 @@ func (l *Log) one(t taken) {
 	if e := describe(t.event); e != nil {
 		l.add(e)
 	}
-}
-
-// wake announces what there is to read, and returns for how long nothing more
-// is to be announced.
-func (l *Log) wake() time.Duration {
-	l.mu.Lock()
-	n := l.listening
-	l.mu.Unlock()
-	l.announce()
-	return pace + time.Duration(n)*paceFor
 }

@@ -41,8 +41,8 @@ type CallRecord struct {
 // Attempt is one try to have a call carried out.
 type Attempt struct {
 	Server   string
-	Code     string // stable code of its error; "" if it was answered
-	Duration time.Duration
+	Code     string        // stable code of its error; "" if it was answered
+	Duration time.Duration // 0 if the server was passed over
 }
 
 // Outcome is how a call ended.

@@ -95,7 +95,7 @@ func notInWord(r rune) bool {
 
 // words are those by which a text is taken to be of a class, in the order in
 // which they count. In Chinese, which does not part its words, they are phrases
-// that are part of no other word.
+// that are hardly part of other words.
 var words = []struct {
 	class   Class
 	english []string
@@ -107,12 +107,14 @@ var words = []struct {
 			"timeout", "timed out", "time out", "connection refused", "connection reset", "connection closed", "connection lost",
 			"connection error", "connection failed", "network", "econnrefused", "econnreset", "etimedout", "enotfound", "unreachable",
 		},
-		[]string{"超时", "网络", "连接失败", "连接被拒绝", "连接断开", "连接中断", "无法连接"},
+		[]string{
+			"超时", "网络连接", "网络错误", "网络异常", "网络故障", "网络中断", "网络断开", "网络不可", "网络不通", "网络请求", "连接失败", "连接被拒绝", "连接断开", "连接中断", "无法连接",
+		},
 	},
 	{
 		ClassPermission,
 		[]string{"permission", "permissions", "access denied", "unauthorized", "unauthorised", "forbidden", "not authorized", "eacces", "eperm"},
-		[]string{"权限", "拒绝访问", "未授权", "无权", "禁止访问"},
+		[]string{"权限", "拒绝访问", "未授权", "无权访问", "无权操作", "无权执行", "无权使用", "禁止访问"},
 	},
 	{
 		ClassLimit,

@@ -68,6 +68,11 @@ func TestClassOfText(t *testing.T) {
 		"networking basics":                    message.ClassServer,
 		"snapshotnot founder":                  message.ClassServer,
 		"permissionless":                       message.ClassServer,
+		"网络连接异常":                               message.ClassNetwork,
+		"网络不可达":                                message.ClassNetwork,
+		"您无权访问该设备":                             message.ClassPermission,
+		"神经网络训练失败":                             message.ClassServer, // nor is it a network that machines are in
+		"无法确定有无权威来源":                           message.ClassServer,
 		"x\x00not\nfound":                      message.ClassUnavailable,
 		strings.Repeat("x ", 4096) + "timeout": message.ClassServer, // what is wrong is said first
 	} {

@@ -16,6 +16,7 @@ const (
 	AuditHeadDiffers   Code = "audit_head_differs"
 	AuditExportChanged Code = "audit_export_changed"
 	AuditIndexWrong    Code = "audit_index_wrong"
+	AuditFiguresWrong  Code = "audit_figures_wrong"
 	CallUnknown        Code = "call_unknown"
 )
 
@@ -75,6 +76,10 @@ var auditTexts = texts{
 	AuditIndexWrong: {
 		Text{"What makes queries fast does not match entries {first} to {last} of chain {node}: queries may leave out some of them. The entries themselves are what the chain says.", ""},
 		Text{"链 {node} 第 {first} 至 {last} 条记录的查询索引不符：查询可能遗漏其中部分。记录本身以链为准。", ""},
+	},
+	AuditFiguresWrong: {
+		Text{"The figures of the hour {hour} in chain {node} are not those of its entries. The entries themselves are what the chain says.", ""},
+		Text{"链 {node} 在 {hour} 这一小时的统计与记录不符。记录本身以链为准。", ""},
 	},
 	CallUnknown: {
 		Text{"The record has no call {call}.", "The calls and their ids are listed by: toolcrib calls --json"},

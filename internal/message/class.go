@@ -77,7 +77,7 @@ var classified = map[Class][]Code{
 	},
 	ClassInternal: {
 		Internal, AuditEntryChanged, AuditEntryMissing, AuditUnsigned, AuditTruncated, AuditHeadDiffers, AuditExportChanged,
-		AuditIndexWrong,
+		AuditIndexWrong, AuditFiguresWrong,
 	},
 }
 

@@ -16,7 +16,7 @@ var limitTexts = texts{
 	},
 	Limited: {
 		Text{"Calls {what} come too fast; {rate} are allowed.", "Try again in {retry_after} seconds."},
-		Text{"{what}的调用过于频繁，上限为 {rate}。", "请在 {retry_after} 秒后重试。"},
+		Text{"{what}的调用过于频繁，上限为{rate}。", "请在 {retry_after} 秒后重试。"},
 	},
 	QueueFull: {
 		Text{"Too many calls {what} wait for their turn already ({waiting}).", "Try again in {retry_after} seconds."},

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -66,6 +67,15 @@ func isSecretWord(word []byte) bool {
 		"credential", "credentials", "cred", "creds", "cookie", "cookies", "jwt", "pat", "dsn",
 		"auth", "oauth", "authorization", "authentication", "bearer":
 		return true
+	}
+	if bytes.HasSuffix(word, []byte("password")) { // as in PGPASSWORD
+		return true
+	}
+	// In Chinese words are not set apart.
+	for _, name := range [...]string{"密码", "密碼", "口令", "令牌", "密钥", "密鑰", "凭证", "凭据", "验证码"} {
+		if word[0] >= utf8.RuneSelf && bytes.Contains(word, []byte(name)) {
+			return true
+		}
 	}
 	return false
 }

@@ -8,8 +8,8 @@ import (
 func TestNamesSecret(t *testing.T) {
 	for name, want := range map[string]bool{
 		"API_KEY": true, "apiKey": true, "APIKey": true, "apikey": true, "key": true, "GITHUB_TOKEN": true, "accessToken": true,
-		"X-Auth-Token": true, "dbPassword": true, "PGPASSWORD": false, "db_pass": true, "Authorization": true, "client-secret": true,
-		"monkey": false, "keyboard": false, "AUTHOR": false, "passage": false, "tokenizer": false, "HOST": false, "": false, "名": false, "\xffTOKEN": true,
+		"X-Auth-Token": true, "dbPassword": true, "PGPASSWORD": true, "db_pass": true, "Authorization": true, "client-secret": true,
+		"monkey": false, "keyboard": false, "AUTHOR": false, "passage": false, "tokenizer": false, "HOST": false, "": false, "名": false, "密码": true, "数据库密码": true, "访问令牌": true, "密度": false, "\xffTOKEN": true,
 		"aVeryLongWordThatIsLongerThanAnyOtherToken": true, "averylongwordthatislongerthantoken": false,
 	} {
 		if got := NamesSecret(name); got != want {

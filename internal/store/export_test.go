@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"testing"
 	"testing/fstest"
+	"time"
 )
 
 // Hurry has an SQLite database wait no more than a moment for others.
@@ -18,6 +19,9 @@ func Hurry(t testing.TB, db *DB) {
 		t.Fatal(err)
 	}
 }
+
+// GiveUpAfter has transactions with PostgreSQL take no longer than d.
+func GiveUpAfter(db *DB, d time.Duration) { db.longest = d }
 
 // MigrateForTest brings a database to a version that a program after this one may
 // have.

@@ -5,13 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,12 +213,56 @@ func TestUnavailable(t *testing.T) {
 	})
 }
 
+// TestSilent: a way to the server that swallows everything, as a firewall may that
+// has forgotten a connection, holds nobody for longer than a transaction may take.
+func TestSilent(t *testing.T) {
+	opt := storetest.PostgreSQL(t)
+	w := newWire(t, opt.URL)
+	opt.URL = w.url
+	db := storetest.Open(t, opt)
+	write(t, db, store.Disk, "CREATE TABLE thing (id TEXT PRIMARY KEY)")
+	store.GiveUpAfter(db, 200*time.Millisecond)
+	for name, silent := range map[string]func(add func() error) error{
+		"in a statement": func(add func() error) error { w.silent.Store(true); return add() },
+		"in the commit":  func(add func() error) error { err := add(); w.silent.Store(true); return err },
+		"from the start": nil,
+	} {
+		w.silent.Store(silent == nil)
+		done := make(chan error, 1)
+		go func() {
+			done <- db.Tx(context.Background(), store.Process, func(tx *sql.Tx) error {
+				add := func() error { _, err := tx.Exec("INSERT INTO thing VALUES ('a')"); return err }
+				if silent == nil {
+					return add()
+				}
+				return silent(add)
+			})
+		}()
+		select {
+		case err := <-done:
+			wantCode(t, err, message.StoreUnavailable)
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: nobody gives up", name)
+			w.cut()
+			return
+		}
+	}
+	w.silent.Store(false)
+	store.GiveUpAfter(db, time.Minute)
+	for i := range connectionsLost { // none of them is one of those
+		if err := add(db, fmt.Sprint("after", i)); err != nil {
+			t.Errorf("when it is back: %v", err)
+		}
+	}
+}
+
 // connectionsLost is more than there are connections to lose.
 const connectionsLost = 10
 
 // wire is a way to the server that can be cut.
 type wire struct {
 	url, socket, address string
+	silent               atomic.Bool // nothing comes through
 
 	mu  sync.Mutex
 	all []net.Conn
@@ -261,14 +305,23 @@ func (w *wire) mend(t *testing.T) {
 			w.mu.Lock()
 			w.all = append(w.all, c, s)
 			w.mu.Unlock()
-			go pipe(c, s)
-			go pipe(s, c)
+			go w.pipe(c, s)
+			go w.pipe(s, c)
 		}
 	}()
 }
 
-func pipe(to, from net.Conn) {
-	_, _ = io.Copy(to, from)
+func (w *wire) pipe(to, from net.Conn) {
+	b := make([]byte, 4096)
+	for {
+		n, err := from.Read(b)
+		if !w.silent.Load() {
+			_, _ = to.Write(b[:n])
+		}
+		if err != nil {
+			break
+		}
+	}
 	_, _ = to.Close(), from.Close()
 }
 

@@ -78,12 +78,12 @@ func (c *copied) toFile(ctx context.Context, opt Options, from io.Reader, replac
 		}
 	}
 	part := Options{Path: opt.Path + ".part"}
-	if err := remove(part.Path); err != nil {
+	if err := remove(opt.Path, part.Path, part.Path+"-wal", part.Path+"-shm"); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, remove(part.Path))
+			err = errors.Join(err, remove(opt.Path, part.Path, part.Path+"-wal", part.Path+"-shm"))
 		}
 	}()
 	db, err := connectTo(ctx, part)
@@ -94,8 +94,9 @@ func (c *copied) toFile(ctx context.Context, opt Options, from io.Reader, replac
 	if err := errors.Join(c.fill(ctx, db, from), db.Close()); err != nil {
 		return err
 	}
-	// The log of the old file is not one of the new.
-	if err := remove(opt.Path); err != nil {
+	// The log of the old file is not one of the new. The file itself is there at
+	// every moment: a hub that found none would make an empty one.
+	if err := remove(opt.Path, opt.Path+"-wal", opt.Path+"-shm"); err != nil {
 		return err
 	}
 	if err := os.Rename(part.Path, opt.Path); err != nil {
@@ -104,11 +105,11 @@ func (c *copied) toFile(ctx context.Context, opt Options, from io.Reader, replac
 	return nil
 }
 
-// remove removes a database's files.
-func remove(path string) error {
-	for _, name := range []string{path + "-wal", path + "-shm", path} {
+// remove removes files, as far as they are there, for a database.
+func remove(store string, names ...string) error {
+	for _, name := range names {
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return hub.E(message.StoreUnavailable, err, "store", path)
+			return hub.E(message.StoreUnavailable, err, "store", store)
 		}
 	}
 	return nil

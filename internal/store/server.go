@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net"
 	"net/url"
@@ -30,7 +32,7 @@ func openServer(ctx context.Context, opt Options) (*DB, error) {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db := &DB{DB: pool, writer: pool, postgres: true, name: serverName(config)}
+	db := &DB{DB: pool, writer: pool, postgres: true, longest: longest, name: serverName(config)}
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(db.Err(err), db.Close())
 	}
@@ -80,4 +82,29 @@ func serverName(config *pgx.ConnConfig) string {
 func keepDurable(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'")
 	return err
+}
+
+// within runs f with a connection that fails when the time of ctx is over,
+// whatever context f uses it with: a statement with none would wait for as long as
+// the network is silent, and the end of its transaction with it.
+func (db *DB) within(ctx context.Context, f func(*sql.Conn) error) error {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }()
+	until, _ := ctx.Deadline()
+	deadline := func(t time.Time) error {
+		return conn.Raw(func(c any) error {
+			if c, ok := c.(*stdlib.Conn); !ok || c.Conn().PgConn().Conn().SetDeadline(t) != nil {
+				return driver.ErrBadConn
+			}
+			return nil
+		})
+	}
+	if err := deadline(until); err != nil {
+		return err
+	}
+	defer func() { _ = deadline(time.Time{}) }() // or nobody uses it again
+	return f(conn)
 }

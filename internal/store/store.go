@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 )
 
 // Options say where the database is.
@@ -31,6 +32,7 @@ type DB struct {
 
 	name     string // for people: the file, or the server and the database in it
 	postgres bool
+	longest  time.Duration // of PostgreSQL: a transaction
 	writer   *sql.DB       // of SQLite: its one connection that writes; of PostgreSQL: the same as DB
 	turn     chan struct{} // of SQLite: a token, whose holder may use the writer
 	level    *level        // of SQLite: how durable the writer is; the holder's of the token

@@ -73,11 +73,14 @@ func (db *DB) txServer(ctx context.Context, d Durability, f func(*sql.Tx) error)
 	}
 	// The driver gives a connection up whose context ends; and with it, in the
 	// commit, the knowledge whether it was done.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest)
+	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.longest)
 	defer cancel()
-	tx, err := db.BeginTx(whole, nil)
-	if err == nil {
-		err = finish(tx, func(tx *sql.Tx) error {
+	err := db.within(whole, func(conn *sql.Conn) error {
+		tx, err := conn.BeginTx(whole, nil)
+		if err != nil {
+			return err
+		}
+		return finish(tx, func(tx *sql.Tx) error {
 			if d == Process {
 				if _, err := tx.ExecContext(whole, "SET LOCAL synchronous_commit = off"); err != nil {
 					return fmt.Errorf("setting the durability: %w", err)
@@ -85,7 +88,7 @@ func (db *DB) txServer(ctx context.Context, d Durability, f func(*sql.Tx) error)
 			}
 			return f(tx)
 		})
-	}
+	})
 	if err != nil && whole.Err() != nil {
 		return hub.E(message.StoreUnavailable, err, "store", db.name) // not the caller's time that is over
 	}

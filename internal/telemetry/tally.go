@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -39,11 +40,13 @@ func (t *Tally) Observe(r *hub.CallRecord) {
 		add(&t.all.Waited, r.Server, r.Queued)
 	}
 	for i := 1; i < len(r.Attempts); i++ {
-		before, now := r.Attempts[i-1].Server, r.Attempts[i].Server
-		if before == now {
-			add(&t.all.Retries, now, 1)
-		} else {
-			add(&t.all.Failovers, before, 1)
+		before, now := r.Attempts[i-1], r.Attempts[i]
+		if before.Server != now.Server {
+			add(&t.all.Failovers, before.Server, 1)
+		}
+		same := func(a hub.Attempt) bool { return a.Server == now.Server }
+		if now.Duration > 0 && slices.ContainsFunc(r.Attempts[:i], same) {
+			add(&t.all.Retries, now.Server, 1)
 		}
 	}
 }

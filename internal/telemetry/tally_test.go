@@ -18,12 +18,19 @@ func TestTally(t *testing.T) {
 		{Server: "a", Outcome: hub.OutcomeToolError},
 		{Server: "a", Outcome: hub.OutcomeOK, Attempts: []hub.Attempt{{Server: "a", Code: "server_down"}}},
 		{Server: "a", Outcome: hub.OutcomeOK, Queued: time.Second, Attempts: []hub.Attempt{
-			{Server: "a", Code: "server_down"}, {Server: "a", Code: "server_down"}, {Server: "a"},
+			{Server: "a", Code: "server_down"}, {Server: "a", Code: "server_down", Duration: 1}, {Server: "a", Duration: 1},
 		}},
 		{Server: "b", Outcome: hub.OutcomeFailed, Code: string(message.Timeout), Queued: 2 * time.Second, Attempts: []hub.Attempt{
-			{Server: "a", Code: "server_down"}, {Server: "c", Code: "server_down"}, {Server: "c", Code: "timeout"}, {Server: "b", Code: "timeout"},
+			{Server: "a", Code: "server_down"}, {Server: "c", Code: "server_down"}, {Server: "c", Code: "timeout", Duration: 1}, {Server: "b", Code: "timeout", Duration: 1},
 		}},
 		{Server: "b", Outcome: hub.OutcomeFailed, Code: string(message.Timeout), Queued: time.Second},
+		// The second round begins with the first server again, and passes over the other.
+		{Server: "d", Outcome: hub.OutcomeFailed, Code: string(message.Timeout), Attempts: []hub.Attempt{
+			{Server: "d", Code: "timeout", Duration: 1},
+			{Server: "e", Code: "server_down", Duration: 1},
+			{Server: "d", Code: "timeout", Duration: 1},
+			{Server: "e", Code: "server_circuit_open"},
+		}},
 		{Outcome: hub.OutcomeFailed, Code: string(message.ToolUnknown), Queued: time.Second},
 		{Server: "a", Outcome: hub.OutcomeFailed, Code: "made up"},
 	} {
@@ -31,9 +38,9 @@ func TestTally(t *testing.T) {
 	}
 	got := tally.Errors()
 	want := Errors{
-		Codes:     map[message.Code]int64{message.Timeout: 2, message.ToolUnknown: 1, message.Internal: 1},
-		Retries:   map[string]int64{"a": 2, "c": 1},
-		Failovers: map[string]int64{"a": 1, "c": 1},
+		Codes:     map[message.Code]int64{message.Timeout: 3, message.ToolUnknown: 1, message.Internal: 1},
+		Retries:   map[string]int64{"a": 2, "c": 1, "d": 1},
+		Failovers: map[string]int64{"a": 1, "c": 1, "d": 2, "e": 1},
 		Waited:    map[string]time.Duration{"a": time.Second, "b": 3 * time.Second},
 	}
 	if !maps.Equal(got.Codes, want.Codes) || !maps.Equal(got.Retries, want.Retries) ||
@@ -41,7 +48,7 @@ func TestTally(t *testing.T) {
 		t.Errorf("got  %+v,\nwant %+v", got, want)
 	}
 	got.Codes[message.Timeout] = 99
-	if tally.Errors().Codes[message.Timeout] != 2 {
+	if tally.Errors().Codes[message.Timeout] != 3 {
 		t.Error("what was counted can be changed from outside")
 	}
 }

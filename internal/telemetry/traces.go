@@ -180,7 +180,7 @@ func (t *Traces) Spans() Spans {
 }
 
 // Run sends spans until ctx ends, and then, for a few seconds at most, what is
-// left. It returns nil: a collector that cannot be reached costs the spans, and
+// left. A collector that cannot be reached is no error: it costs the spans, and
 // the log says so once until one is reached again. It must not run twice.
 func (t *Traces) Run(ctx context.Context) error {
 	if t == nil {

@@ -49,8 +49,8 @@ func TestBench(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	result, err := runBench(ctx, options{
-		hub: self, rounds: 1, slot: time.Millisecond, requests: 16, openings: 5, progress: t.Output(),
-		only: []string{"a", "c", "d", "e", "f", "h"},
+		hub: self, before: self, rounds: 1, slot: time.Millisecond, requests: 16, openings: 5, progress: t.Output(),
+		only: []string{"a", "c", "d", "e", "f", "h", "p"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func TestBench(t *testing.T) {
 			}
 		}
 	}
-	if len(goals) != 11 {
+	if len(goals) != 14 {
 		t.Errorf("%d goals were measured: %q", len(goals), goals)
 	}
 	text := result.markdown()
-	for _, want := range []string{"## Goals", "PASS", "\n### 11 B, c=64\n", "| direct |", "| yardstick |", "| toolcrib |", "| toolcrib, N=50 |"} {
+	for _, want := range []string{"## Goals", "PASS", "\n### 11 B, c=64\n", "| direct |", "| yardstick |", "| toolcrib |", "| before |", "| toolcrib, N=50 |", "Judging the arguments"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -113,13 +113,16 @@ func (m *member) take(stream *net.TCPConn) error {
 // readEvery is how often a crowd reads what has come.
 const readEvery = 50 * time.Millisecond
 
-// read reads what comes to the members, and counts it, until ctx ends.
-func (c *crowd) read(ctx context.Context) {
+// notified begins every notification.
+const notified = `"method":"notifications/`
+
+// read reads what comes to the members until ctx ends, and counts how often it has mark in it.
+func (c *crowd) read(ctx context.Context, mark string) {
 	buffer := make([]byte, 16<<10)
 	for pause(ctx, readEvery) == nil {
 		for _, m := range c.members {
 			if n, err := syscall.Read(m.stream, buffer); err == nil && n > 0 {
-				m.heard.Add(int64(bytes.Count(buffer[:n], []byte(`"method":"notifications/`))))
+				m.heard.Add(int64(bytes.Count(buffer[:n], []byte(mark))))
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func TestCrowd(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	read := make(chan struct{})
-	go func() { defer close(read); c.read(ctx) }()
+	go func() { defer close(read); c.read(ctx, notified) }()
 	for range 2 {
 		before := c.heard()
 		if err := up.tell(ctx, updated(newsURI, 10)); err != nil {

@@ -24,6 +24,7 @@ type loadOptions struct {
 	warm    time.Duration
 	last    time.Duration // measured time
 	count   int64         // if positive, measured requests in all; whichever is first ends the load
+	every   time.Duration // a worker begins no request sooner after the one before; 0 for as soon as that is answered
 	timeout time.Duration // of one exchange
 	pid     int           // whose tree's CPU time and memory are reported; 0 for none
 
@@ -63,6 +64,7 @@ func (o *loadOptions) flags() *flag.FlagSet {
 	flags.DurationVar(&o.warm, "warm", 200*time.Millisecond, "load before the measured time")
 	flags.DurationVar(&o.last, "d", time.Second, "measured time")
 	flags.Int64Var(&o.count, "n", 0, "end after that many measured requests")
+	flags.DurationVar(&o.every, "every", 0, "time between the beginnings of a worker's requests; 0 for none")
 	flags.DurationVar(&o.timeout, "timeout", 10*time.Second, "for one exchange")
 	flags.IntVar(&o.pid, "pid", 0, "process whose tree's CPU time and memory are reported")
 	flags.IntVar(&o.list, "list", 0, "measure tools/list, which must have that many tools")
@@ -80,7 +82,7 @@ func (o *loadOptions) flags() *flag.FlagSet {
 func (o *loadOptions) arguments() []string {
 	return []string{
 		"load", "-url", o.url, "-c", strconv.Itoa(o.workers), "-warm", o.warm.String(), "-d", o.last.String(),
-		"-n", strconv.FormatInt(o.count, 10), "-timeout", o.timeout.String(), "-pid", strconv.Itoa(o.pid),
+		"-n", strconv.FormatInt(o.count, 10), "-timeout", o.timeout.String(), "-every", o.every.String(), "-pid", strconv.Itoa(o.pid),
 		"-list", strconv.Itoa(o.list), "-prefix", o.prefix, "-tool", o.tool, "-servers", strconv.Itoa(o.servers),
 		"-args", o.args, "-expect", o.expect, "-kib", strconv.Itoa(o.kib), "-size", strconv.Itoa(o.size),
 	}
@@ -141,8 +143,12 @@ func runLoad(ctx context.Context, options loadOptions) (result loadResult, err e
 	shared := &gauge{counted: options.count > 0}
 	shared.left.Store(options.count)
 	var running sync.WaitGroup
-	for _, worker := range workers {
-		running.Go(func() { worker.run(shared) })
+	for i, worker := range workers {
+		first := options.every * time.Duration(i) / time.Duration(len(workers)) // one after the other
+		running.Go(func() {
+			time.Sleep(first)
+			worker.run(shared, options.every)
+		})
 	}
 	finished := make(chan struct{})
 	go func() { running.Wait(); close(finished) }()
@@ -195,7 +201,7 @@ func (o *loadOptions) requester(worker int) requester {
 }
 
 // run makes requests until the load is done or goes wrong.
-func (w *loadWorker) run(shared *gauge) {
+func (w *loadWorker) run(shared *gauge, every time.Duration) {
 	for !shared.done.Load() && !w.conn.broken && w.failed+w.mismatched < maxFailures {
 		measured := shared.measuring.Load()
 		if measured && shared.counted && shared.left.Add(-1) < 0 {
@@ -208,6 +214,9 @@ func (w *loadWorker) run(shared *gauge) {
 			w.fail(err)
 		case measured && !shared.done.Load():
 			w.latencies = append(w.latencies, arrived.Sub(begin))
+		}
+		if every > 0 {
+			time.Sleep(every - time.Since(begin))
 		}
 	}
 }

@@ -59,10 +59,11 @@ func TestLoadRight(t *testing.T) {
 			"large echo": func(o *loadOptions) { o.size = 100_000 },
 			"blob":       func(o *loadOptions) { o.tool, o.kib = "blob", 300 },
 			"list":       func(o *loadOptions) { o.list = 20 },
-			"part":       func(o *loadOptions) { o.list, o.prefix = 18, "tool_" },
+			"part":       func(o *loadOptions) { o.list, o.prefix = 16, "tool_" },
 			"numbered":   func(o *loadOptions) { o.list, o.prefix = 1, "tool_2" }, // tool_20 alone.
 			"arguments":  func(o *loadOptions) { o.args, o.expect = `{"text":"one two"}`, "two" },
 			"timed":      func(o *loadOptions) { o.count, o.last = 0, 300*time.Millisecond },
+			"paced":      func(o *loadOptions) { o.every = time.Millisecond },
 		} {
 			t.Run(name, func(t *testing.T) {
 				load := quickLoad(url)
@@ -126,7 +127,7 @@ func TestLoadWrong(t *testing.T) {
 		"blob cut short":   {set: func(o *loadOptions) { o.tool, o.kib = "blob", 1 }, spoil: replace(`\n`, ``)},
 		"blob moved":       {set: func(o *loadOptions) { o.tool, o.kib = "blob", 1 }, spoil: replace(`7\n`, `8\n`)},
 		"wrong result":     {set: func(o *loadOptions) { o.args, o.expect = `{"text":"3"}`, "3" }, spoil: replace(`"text":"3"`, `"text":"4"`)},
-		"tool lost":        {set: func(o *loadOptions) { o.list, o.prefix = 18, "tool_" }, spoil: replace(`"name":"tool_05"`, `"name":"lost_05"`)},
+		"tool lost":        {set: func(o *loadOptions) { o.list, o.prefix = 16, "tool_" }, spoil: replace(`"name":"tool_05"`, `"name":"lost_05"`)},
 		"tool twice":       {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"name":"tool_05"`, `"name":"tool_04"`)},
 		"schema lost":      {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"inputSchema"`, `"schema"`)},
 		"too many tools":   {set: func(o *loadOptions) { o.list = 19 }, spoil: replace("", "")},

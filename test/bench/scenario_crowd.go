@@ -121,7 +121,7 @@ func fanOut(ctx context.Context, t *trial) error {
 	}
 	reading, stop := context.WithCancel(ctx)
 	read := make(chan struct{})
-	go func() { defer close(read); c.read(reading) }()
+	go func() { defer close(read); c.read(reading, notified) }()
 	err = t.fanOutTo(ctx, h, up, c)
 	stop()
 	<-read

@@ -28,6 +28,7 @@ import (
 // of a call: before the row is written, and when the transaction is about to be
 // committed. What becomes of the one call is known exactly.
 func TestKilledInTransactions(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		name, point string
 		done, open  int
@@ -68,6 +69,7 @@ func TestKilledInTransactions(t *testing.T) {
 // TestKilledInCheckpoints kills the hub while it signs the chain, which many
 // callers wait for.
 func TestKilledInCheckpoints(t *testing.T) {
+	t.Parallel()
 	for _, when := range []string{"write", "commit"} {
 		t.Run(when, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +167,7 @@ func TestKilledBeforeTheIntent(t *testing.T) {
 // metric is the value of a metric without labels.
 func (l *lab) metric(h *rig.Hub, name string) float64 {
 	l.t.Helper()
-	resp, err := l.client.Get(h.URL + "/metrics") //nolint:noctx // the client has a time limit
+	resp, err := l.client.Get(h.URL + "/metrics")
 	must(l.t, err)
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
@@ -241,6 +243,7 @@ func TestKilledBeforeSending(t *testing.T) {
 
 // TestKilledBeforeTheAnswer: the server is at work.
 func TestKilledBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
 	for _, server := range []string{"far", "near"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
@@ -267,7 +270,7 @@ func TestKilledBeforeTheAnswer(t *testing.T) {
 // read its answer, of which most is still in the hub.
 func TestKilledBeforeTheCallerHasIt(t *testing.T) {
 	t.Parallel()
-	const size = 24 << 20 // more than there is room for on the way
+	const size = 10 << 20 // more than there is room for on the way
 	server := sdk.NewServer(&sdk.Implementation{Name: "wordy", Version: "1"}, nil)
 	sdk.AddTool(server, &sdk.Tool{Name: "say"}, func(context.Context, *sdk.CallToolRequest, struct {
 		Text string `json:"text"`
@@ -277,11 +280,11 @@ func TestKilledBeforeTheCallerHasIt(t *testing.T) {
 	})
 	remote := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{Stateless: true}))
 	t.Cleanup(remote.Close)
-	l := newLab(t, store.Options{}, nil, rig.HTTP("wordy", remote.URL).With("spill", "off"))
+	l := newLab(t, store.Options{}, nil, rig.HTTP("wordy", remote.URL).With("spill", "off").With("timeout", "5m"))
 	h := l.start()
 	at, err := url.Parse(h.URL)
 	must(t, err)
-	conn, err := net.Dial("tcp", at.Host) //nolint:noctx // it is this machine
+	conn, err := net.Dial("tcp", at.Host)
 	must(t, err)
 	defer conn.Close()
 	must(t, conn.(*net.TCPConn).SetReadBuffer(4<<10))

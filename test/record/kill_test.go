@@ -21,10 +21,11 @@ const callers = 8
 // change something. Whatever the moment was, nothing was done that the record has
 // no intent of, nothing twice, and who was told that it went well was told right.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	const (
 		most  = 35               // kills of one lab
 		least = 6                // if the machine is busy
-		limit = 20 * time.Second // after which there are no more than these
+		limit = 15 * time.Second // after which there are no more than these
 	)
 	for _, name := range []string{"one", "another"} {
 		t.Run(name, func(t *testing.T) {

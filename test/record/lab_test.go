@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -69,9 +70,7 @@ func (l *lab) configure(more map[string]any, servers ...rig.Server) {
 		entries[s.Key] = s.Entry
 	}
 	all := map[string]any{"mcpServers": entries}
-	for name, value := range more {
-		all[name] = value
-	}
+	maps.Copy(all, more)
 	if l.store.URL != "" && all["store"] == nil {
 		all["store"] = map[string]any{"url": l.store.URL}
 	}

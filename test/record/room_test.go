@@ -168,13 +168,13 @@ func TestFullDiskForLong(t *testing.T) {
 	for range 100 {
 		must(t, call(false))
 	}
-	lost := log.Lost()
 	d.clear()
 	rig.Await(t, "the record can be written", func() bool { return call(true) == nil })
 	end()
 	b := newBook()
 	b.read(t, db.DB)
-	if lost = log.Lost(); b.lost != lost || lost == 0 {
+	lost := log.Lost()
+	if b.lost != lost || lost == 0 {
 		t.Errorf("%d were lost, and the record says %d", lost, b.lost)
 	}
 	// Each of those that were sent is there, once, or counted.

@@ -65,7 +65,12 @@ func (v *vault) search(where, text string) {
 	v.t.Helper()
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	// Most texts have none, which is seen at once.
+	some := strings.Contains(text, "planted") || strings.Contains(text, base64.StdEncoding.EncodeToString([]byte("planted"))[:9])
 	for secret, place := range v.planted {
+		if !some && strings.HasPrefix(secret, "planted") {
+			continue
+		}
 		at := strings.Index(text, secret)
 		if at < 0 {
 			at = strings.Index(text, base64.StdEncoding.EncodeToString([]byte(secret))[:12])
@@ -315,7 +320,7 @@ func (l *lab) pester(h *rig.Hub, v *vault) {
 		must(l.t, err)
 		_ = resp.Body.Close()
 	}
-	resp, err := l.client.Post(h.URL+"/api/v1/calls", "application/json", strings.NewReader(`{"tool":5,"arguments":{"password":"`+v.plant("a body that is refused")+`"}}`)) //nolint:noctx // the client has a time limit
+	resp, err := l.client.Post(h.URL+"/api/v1/calls", "application/json", strings.NewReader(`{"tool":5,"arguments":{"password":"`+v.plant("a body that is refused")+`"}}`))
 	must(l.t, err)
 	_ = resp.Body.Close()
 }
@@ -358,10 +363,10 @@ func (l *lab) walk(h *rig.Hub, v *vault, token string) {
 			}
 		}
 		for _, name := range named {
-			at := strings.IndexByte(path, '{')
 			whole := path
-			if at >= 0 {
-				whole = path[:at] + url.PathEscape(name) + path[strings.IndexByte(path, '}')+1:]
+			if before, rest, ok := strings.Cut(path, "{"); ok {
+				_, after, _ := strings.Cut(rest, "}")
+				whole = before + url.PathEscape(name) + after
 			}
 			paths = append(paths, api.Base+whole)
 		}

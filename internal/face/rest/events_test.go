@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -148,7 +149,7 @@ func TestManyListen(t *testing.T) {
 						t.Errorf("got a %s", value)
 					}
 				case "data":
-					if want := fmt.Sprintf(`"client":"call %d"`, n-1); !strings.Contains(value, want) {
+					if want := callstate.Named("local", fmt.Sprint("call ", n-1)); !strings.Contains(value, want) {
 						t.Errorf("%s is not in %s", want, value)
 					}
 				}

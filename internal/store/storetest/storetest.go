@@ -55,10 +55,11 @@ func Open(t testing.TB, opt store.Options) *store.DB {
 	return db
 }
 
-// Outage ends the PostgreSQL server of this process by a signal, with which it
-// stops in its own way: INT lets transactions end, QUIT none, and KILL gives no
-// time to write anything. resume starts it again and waits until it is there; the
-// end of the test does so as well. No other test may use the server meanwhile.
+// Outage ends the PostgreSQL server of this process by a signal: INT, with which
+// it undoes what is under way and writes down what was committed, or QUIT, with
+// which it goes as if it crashed. resume starts it again and waits until it is
+// there; the end of the test does so as well. No other test may use the server
+// meanwhile.
 func Outage(t testing.TB, signal string) (resume func()) {
 	t.Helper()
 	s := running(t)
