@@ -11,6 +11,7 @@ import (
 
 const (
 	queue      = 8 << 10                // events of one bus that wait to be taken
+	together   = 1 << 10                // that are taken at once
 	writeEvery = 250 * time.Millisecond // what is younger may be lost when the hub is killed
 	pruneEvery = time.Minute
 	endLimit   = 5 * time.Second // to write what is left at the end
@@ -25,7 +26,7 @@ type taken struct {
 // Run takes note of what is published on the buses, from [Open] until ctx ends;
 // it writes everything down, and returns nil. It must not run twice.
 func (l *Log) Run(ctx context.Context) error {
-	in := make(chan []taken, len(l.subs))
+	in := make(chan []taken)
 	var takers, writer sync.WaitGroup
 	for _, sub := range l.subs {
 		takers.Go(func() { pass(ctx, sub, in) })
@@ -55,7 +56,11 @@ func pass(ctx context.Context, sub *bus.Subscription, in chan<- []taken) {
 	for {
 		select {
 		case e := <-sub.C():
-			in <- gather(sub, e)
+			all := gather(sub, e)
+			in <- all
+			if len(all) == together {
+				continue // there is more
+			}
 			select {
 			case <-time.After(pace):
 			case <-ctx.Done():
@@ -71,8 +76,8 @@ func pass(ctx context.Context, sub *bus.Subscription, in chan<- []taken) {
 
 // gather is what a subscription holds, of which the first was received.
 func gather(sub *bus.Subscription, first hub.Event) []taken {
-	all := append(make([]taken, 0, 1+len(sub.C())), taken{first, sub.Dropped()})
-	for len(sub.C()) > 0 && len(all) < queue {
+	all := append(make([]taken, 0, min(1+len(sub.C()), together)), taken{first, sub.Dropped()})
+	for len(sub.C()) > 0 && len(all) < together {
 		all = append(all, taken{<-sub.C(), sub.Dropped()})
 	}
 	return all

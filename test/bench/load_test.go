@@ -128,7 +128,7 @@ func TestLoadWrong(t *testing.T) {
 		"blob moved":       {set: func(o *loadOptions) { o.tool, o.kib = "blob", 1 }, spoil: replace(`7\n`, `8\n`)},
 		"wrong result":     {set: func(o *loadOptions) { o.args, o.expect = `{"text":"3"}`, "3" }, spoil: replace(`"text":"3"`, `"text":"4"`)},
 		"tool lost":        {set: func(o *loadOptions) { o.list, o.prefix = 16, "tool_" }, spoil: replace(`"name":"tool_05"`, `"name":"lost_05"`)},
-		"tool twice":       {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"name":"tool_05"`, `"name":"tool_04"`)},
+		"tool twice":       {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"name":"tool_06"`, `"name":"tool_05"`)},
 		"schema lost":      {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"inputSchema"`, `"schema"`)},
 		"too many tools":   {set: func(o *loadOptions) { o.list = 19 }, spoil: replace("", "")},
 		"list of an error": {set: func(o *loadOptions) { o.list = 20 }, spoil: replace(`"result"`, `"error"`), fails: true},
