@@ -79,7 +79,36 @@ func (s *schema) judge(args []byte) ([]problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return full.judge(value, values, len(args))
+	problems, err := full.judge(value, values, len(args))
+	if err != nil || len(problems) == 0 || !dropNulls(value) {
+		return problems, err
+	}
+	if now, err := full.judge(value, values, len(args)); err != nil || len(now) == 0 {
+		return nil, err
+	}
+	return problems, nil
+}
+
+// dropNulls takes out of a value the members of objects that are null, and
+// reports whether there were any. Clients in many languages write null for what
+// they leave out; whether that is as well is for the server to say.
+func dropNulls(value any) (dropped bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, one := range v {
+			if one == nil {
+				delete(v, name)
+				dropped = true
+			} else {
+				dropped = dropNulls(one) || dropped
+			}
+		}
+	case []any:
+		for _, one := range v {
+			dropped = dropNulls(one) || dropped
+		}
+	}
+	return dropped
 }
 
 // decode reads JSON with numbers as they are written.

@@ -68,6 +68,8 @@ func TestValidate(t *testing.T) {
 		{person, ``, "/count: is missing", "/count：缺失"},
 		{person, `{}`, "/count: is missing", "/count：缺失"},
 		{person, `null`, "", ""}, // the server's to judge
+		{person, `{"count":5,"mode":null,"tags":null,"where":{"a/b":true,"c":null}}`, "", ""}, // what many clients write for what they leave out
+		{person, `{"count":null,"mode":null}`, "/count: must be an integer, and is null; /mode: must be a string, and is null", ""},
 		{person, `{"count":250}`, "/count: must be at most 100, and is 250", "/count：必须不大于 100，实际为 250"},
 		{person, `{"count":0}`, "/count: must be at least 1, and is 0", "/count：必须不小于 1，实际为 0"},
 		{person, `{"count":"s3cr3t"}`, "/count: must be an integer, and is a string", "/count：必须为整数，实际为字符串"},

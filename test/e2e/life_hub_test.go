@@ -168,7 +168,7 @@ func disk(t *testing.T, kib string) string {
 }
 
 // TestFullDisk: a hub whose disk is full goes on with all it does, but for what
-// it would have kept there.
+// it would have kept there, and what must not be done without being recorded.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	dataDir := disk(t, "256")
@@ -186,8 +186,11 @@ func TestFullDisk(t *testing.T) {
 	beside(t, hub, func() {
 		c := connect(t, hub.MCP(), latestLegacy)
 		for range 50 {
-			c.text("healthy__set_tools", map[string]any{"n": 400})
-			c.text("healthy__set_tools", map[string]any{"n": 0})
+			c.text("healthy__echo", map[string]any{"text": "well"})
+		}
+		refused := c.call("healthy__set_tools", map[string]any{"n": 400})
+		if refused.Error == nil || refused.Error.reason() != "audit_unwritable" {
+			t.Errorf("what may change something is answered with %s", refused)
 		}
 		// The configuration is elsewhere, so that servers can be changed.
 		if _, err := hub.API().ServerAction(t.Context(), "late", api.ActionEnable); err != nil {
@@ -200,7 +203,8 @@ func TestFullDisk(t *testing.T) {
 	if h := hub.Health(); h.HTTPStatus != http.StatusOK {
 		t.Errorf("/readyz says %+v", h)
 	}
-	if code := hub.Stop(); code != 0 {
+	// The record of the last calls is lost, and that is not passed over.
+	if code := hub.Stop(); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
 }

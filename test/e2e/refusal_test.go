@@ -215,7 +215,8 @@ func TestPagesOfOtherPorts(t *testing.T) {
 
 // TestChangesNeedTheAdministrator: by every entrance, and whatever the change. To
 // call a tool, to read a resource and to get a prompt are none, and neither is a
-// lease, which has a server run as a call does.
+// lease, which has a server run as a call does, nor what a caller's own session
+// shows of its call.
 func TestChangesNeedTheAdministrator(t *testing.T) {
 	t.Parallel()
 	hub := rig.StartHub(t, rig.Stdio("fault", rig.FaultServer(t)))
@@ -224,7 +225,8 @@ func TestChangesNeedTheAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := []string{api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}"}
+	open := []string{api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}",
+		api.Base + "/states/{session}", api.Base + "/states/{session}/retry"}
 	count := 0
 	for _, g := range []gate{atTCP(t, hub), atSocket(t, hub)} {
 		for _, op := range operations(t) {

@@ -15,6 +15,7 @@ func kept() map[string]bool {
 		"gateway.Gateway.opt": true,
 		"call.Pipeline.verbs": true, "call.Pipeline.catalog": true, "call.Pipeline.fleet": true, "call.Pipeline.bus": true, "call.Pipeline.log": true,
 		"call.Pipeline.cache": true, "call.Pipeline.mentions": true, "call.Pipeline.results": true, "call.Pipeline.web": true,
+		"call.Pipeline.schemas": true, "call.Pipeline.tools": true, "call.Pipeline.askers": true,
 		"fleet.Fleet.opt": true, "fleet.Fleet.ways": true, "fleet.Fleet.ctx": true, "fleet.set.byKey": true,
 		"fleet.server.fleet": true, "fleet.server.def": true, "fleet.server.log": true,
 	}
