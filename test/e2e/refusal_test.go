@@ -225,8 +225,10 @@ func TestChangesNeedTheAdministrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := []string{api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}",
-		api.Base + "/states/{session}", api.Base + "/states/{session}/retry"}
+	open := []string{
+		api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}",
+		api.Base + "/states/{session}", api.Base + "/states/{session}/retry",
+	}
 	count := 0
 	for _, g := range []gate{atTCP(t, hub), atSocket(t, hub)} {
 		for _, op := range operations(t) {
