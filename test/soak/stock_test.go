@@ -20,7 +20,7 @@ import (
 
 // stock is what a hub has at a moment of rest.
 type stock struct {
-	files      []string // what is open
+	files      []string // what is open, the database aside
 	goroutines int
 	memory     int64 // KiB that are its own
 }
@@ -40,6 +40,8 @@ func takeStock(hub *rig.Hub) (stock, error) {
 	if err != nil {
 		return stock{}, err
 	}
+	// Connections to the database are kept, a few at most, and made as needed.
+	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasPrefix(filepath.Base(f), "toolcrib.db") })
 	memory, err := ownMemory(hub.PID())
 	if err != nil {
 		return stock{}, err
