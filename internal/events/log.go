@@ -26,7 +26,7 @@ import (
 const (
 	DefaultRetention = 24 * time.Hour
 	DefaultMaxBytes  = 64 << 20 // of the batches in the database
-	DefaultRing      = 16 << 20 // bytes in memory
+	DefaultRing      = 4 << 20  // bytes in memory
 	maxRing          = 1 << 16  // events in memory
 	maxPending       = 8 << 20  // bytes that wait to be written
 )

@@ -115,7 +115,7 @@ func TestIDsThatAreNone(t *testing.T) {
 // Events that were published faster than they could be taken are told of, and
 // all are accounted for.
 func TestRush(t *testing.T) {
-	l := begin(t, Options{})
+	l := begin(t, Options{Ring: 64 << 20})
 	r := l.Read(Now, Filter{})
 	const n = queue + 5000
 	l.mu.Lock() // so that nothing can be taken

@@ -18,6 +18,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -175,7 +176,7 @@ func secretsOf(v *vault, place string) []string {
 	return all
 }
 
-// walk looks at every GET of the API's description, for every server and tool,
+// walk looks at nearly every GET of the API's description, for every server and tool,
 // at the pages and what they load, and at the hub's health.
 func walk(t *testing.T, hub *rig.Hub, v *vault) {
 	t.Helper()
@@ -187,6 +188,17 @@ func walk(t *testing.T, hub *rig.Hub, v *vault) {
 	for _, op := range operations(t) {
 		switch {
 		case op.method != http.MethodGet:
+		case strings.HasSuffix(op.path, "/events") || strings.Contains(op.path, "/states"):
+			// They show the results of calls, which are what was asked for; test/record
+			// looks at the rest of them.
+		case strings.Contains(op.path, "{id}"):
+			calls, err := hub.API().Calls(t.Context(), apiclient.CallQuery{Limit: 10})
+			if err != nil || len(calls.Calls) == 0 {
+				t.Fatalf("%d calls, %v", len(calls.Calls), err)
+			}
+			for _, c := range calls.Calls {
+				paths = append(paths, strings.Replace(op.path, "{id}", c.ID, 1))
+			}
 		case strings.Contains(op.path, "{key}"):
 			for _, s := range servers.Servers {
 				paths = append(paths, strings.Replace(op.path, "{key}", s.Key, 1))
