@@ -24,15 +24,10 @@ type CallQuery struct {
 }
 
 func (q *CallQuery) values() url.Values {
-	v := url.Values{}
-	for name, value := range map[string]string{
+	v := given(map[string]string{
 		"server": q.Server, "tool": q.Tool, "session": q.Session, "subject": q.Subject, "door": q.Door, "method": q.Method, "code": q.Code,
 		"text": q.Text, "node": q.Node, "outcome": strings.Join(q.Outcomes, ","), "since": q.Since, "until": q.Until, "cursor": q.Cursor,
-	} {
-		if value != "" {
-			v.Set(name, value)
-		}
-	}
+	})
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))
 	}
@@ -54,9 +49,8 @@ func (c *Client) AuditHead(ctx context.Context) (api.AuditHead, error) {
 	return get[api.AuditHead](ctx, c, "/audit/head", nil)
 }
 
-// VerifyAudit has the hub say whether its record is what was written,
-// and with a head that was kept, unless it is nil, whether it is still the one of
-// that time.
+// VerifyAudit has the hub say whether its record is what was written, and with a
+// head that was kept, unless it is nil, whether it is still the one of that time.
 func (c *Client) VerifyAudit(ctx context.Context, head *api.AuditHead) (api.AuditReport, error) {
 	r := request{method: http.MethodPost, path: "/audit/verify", again: true}
 	if head != nil {
@@ -110,13 +104,7 @@ type AnalysisQuery struct {
 
 // Analysis is the figures of the calls that ended in a time.
 func (c *Client) Analysis(ctx context.Context, q AnalysisQuery) (api.Analysis, error) {
-	v := url.Values{}
-	if q.Since != "" {
-		v.Set("since", q.Since)
-	}
-	if q.Until != "" {
-		v.Set("until", q.Until)
-	}
+	v := given(map[string]string{"since": q.Since, "until": q.Until})
 	if q.Hourly {
 		v.Set("by", "hour")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 )
@@ -12,13 +11,7 @@ import (
 // Index lists the tools that are offered and have the tag, the server and the
 // name asked for; what is empty leaves nothing out.
 func (c *Client) Index(ctx context.Context, tag, server, tool string) (api.Index, error) {
-	query := url.Values{}
-	for name, value := range map[string]string{"tag": tag, "server": server, "tool": tool} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	return get[api.Index](ctx, c, "/index", query)
+	return get[api.Index](ctx, c, "/index", given(map[string]string{"tag": tag, "server": server, "tool": tool}))
 }
 
 // ExportIndex is the file with all tools that are offered.

@@ -155,6 +155,17 @@ func dry(run bool) url.Values {
 	return url.Values{"dryRun": {"true"}}
 }
 
+// given is the query of the members that are not empty.
+func given(members map[string]string) url.Values {
+	query := url.Values{}
+	for name, value := range members {
+		if value != "" {
+			query.Set(name, value)
+		}
+	}
+	return query
+}
+
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	return change[T](ctx, c, request{method: http.MethodGet, path: path, query: query})
 }

@@ -46,14 +46,9 @@ type EventQuery struct {
 // the hub ends yields no error. An error is yielded last.
 func (c *Client) FollowEvents(ctx context.Context, q EventQuery) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		query := url.Values{}
+		query := given(map[string]string{"kinds": strings.Join(q.Kinds, ","), "server": q.Server, "session": q.Session})
 		if q.After > 0 {
 			query.Set("after", strconv.FormatInt(q.After, 10))
-		}
-		for name, value := range map[string]string{"kinds": strings.Join(q.Kinds, ","), "server": q.Server, "session": q.Session} {
-			if value != "" {
-				query.Set(name, value)
-			}
 		}
 		for e, err := range c.events(ctx, request{method: http.MethodGet, path: "/events", query: query}) {
 			var event api.Event

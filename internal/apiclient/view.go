@@ -61,12 +61,5 @@ func (c *Client) GetPrompt(ctx context.Context, prompt api.PromptGet) (api.Answe
 
 // within is the query for what one server and one group have.
 func within(server, group string) url.Values {
-	query := url.Values{}
-	if server != "" {
-		query.Set("server", server)
-	}
-	if group != "" {
-		query.Set("group", group)
-	}
-	return query
+	return given(map[string]string{"server": server, "group": group})
 }

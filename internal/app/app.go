@@ -13,7 +13,6 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/audit"
@@ -106,7 +105,6 @@ type App struct {
 	shown *bus.Bus // of the states of calls; apart as well
 
 	source  *control.Source
-	callers atomic.Pointer[hub.Gate] // that bounds each of them
 	store   *store.DB
 	keys    audit.Keys // of the record of calls
 	audit   *audit.Log

@@ -53,19 +53,16 @@ func auditSettings(c *config.Config) audit.Settings {
 	return audit.Settings{Retention: c.Audit.Retention, KeepArguments: c.Audit.Arguments, MaxArguments: c.Audit.MaxArguments}
 }
 
-// applied puts the part of a configuration in force that is about the hub itself.
+// applied puts the part of a configuration in force that is about the record and
+// the events; the rest of what is about the hub itself is read where it is needed.
 func (a *App) applied(c *config.Config) {
 	a.audit.Set(auditSettings(c))
 	a.events.SetRetention(c.Events.Retention)
-	a.callers.Store(&c.Callers)
 }
 
 // callSettings is what the pipeline is to go by now.
 func (a *App) callSettings() call.Settings {
-	if gate := a.callers.Load(); gate != nil {
-		return call.Settings{Caller: *gate}
-	}
-	return call.Settings{}
+	return call.Settings{Caller: a.control.Source().Config.Callers}
 }
 
 // storeOptions say which database a configuration names, whose file is at path:

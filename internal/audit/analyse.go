@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"time"
 
@@ -110,27 +109,19 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, e
 
 // eachHour adds the figures of hours of a chain.
 func eachHour(ctx context.Context, q reader, node string, first, last int64, sums hours) error {
-	rows, err := q.QueryContext(ctx, "SELECT hour, figures FROM audit_hour WHERE node = $1 AND hour >= $2 AND hour < $3", node, first, last)
-	if err != nil {
-		return fmt.Errorf("reading figures: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells what went wrong
-	for rows.Next() {
+	return eachRow(ctx, q, "figures", func(scan func(...any) error) error {
 		var at int64
 		var text string
-		if err := rows.Scan(&at, &text); err != nil {
-			return fmt.Errorf("reading figures: %w", err)
+		if err := scan(&at, &text); err != nil {
+			return err
 		}
 		t, err := decodeTallies(text)
 		if err != nil {
 			return err
 		}
 		sums.of(at).mergeAll(t)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading figures: %w", err)
-	}
-	return nil
+		return nil
+	}, "SELECT hour, figures FROM audit_hour WHERE node = $1 AND hour >= $2 AND hour < $3", node, first, last)
 }
 
 // sum is figures that are being added up.

@@ -111,17 +111,6 @@ func (l *Log) Set(s Settings) {
 	l.settings.Store(&s)
 }
 
-// unwritable is the error of a record that could not be written.
-func unwritable(err error) error {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	if hub.IsCode(err, message.AuditUnwritable) {
-		return err
-	}
-	return hub.E(message.AuditUnwritable, hub.AsError(err))
-}
-
 // unreadable is the error of a query.
 func unreadable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || hub.IsCode(err, message.AuditCursorUnknown) {

@@ -2,12 +2,15 @@ package audit
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -178,7 +181,8 @@ func TestUnwritable(t *testing.T) {
 		if err := l.Intend(t.Context(), changing(2)); !hub.IsCode(err, message.AuditUnwritable) {
 			t.Errorf("Intend: %v", err)
 		}
-		if err := l.Finish(t.Context(), begun); err == nil {
+		// It was sent: only of an intent may the error say that it was not.
+		if err := l.Finish(t.Context(), begun); err == nil || hub.IsCode(err, message.AuditUnwritable) {
 			t.Errorf("Finish of one that changes something: %v", err)
 		}
 		for i := range 10 {
@@ -197,6 +201,67 @@ func TestUnwritable(t *testing.T) {
 		wantSound(t, l)
 		if l.Lost() != 0 {
 			t.Errorf("%d lost", l.Lost())
+		}
+	})
+}
+
+// Whatever the reason, also one that somebody's time was over, the error of an
+// intent says that the call was not sent.
+func TestUnwritableInTime(t *testing.T) {
+	l := open(t, storetest.Open(t, storetest.SQLite(t)), testKeys(t))
+	w := &writer{Log: l}
+	o, done := newOp(kindIntent, changing(1)), make(chan error, 1)
+	o.done = done
+	w.take(o)
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	w.write(late)
+	if err := <-done; !hub.IsCode(err, message.AuditUnwritable) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What ends while old entries are dropped is written as soon as anything else.
+func TestWrittenAfterPruning(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := open(t, storetest.Open(t, store.Options{Path: filepath.Join(dir, "toolcrib.db")}), testKeys(t))
+		x := l.chain.begin()
+		for i := range (pruneParts + 1) * partSize { // dropped in two rounds
+			o := newOp(kindCall, record(i))
+			o.at = time.Now().Add(-2 * time.Hour).UnixMicro()
+			x.op(l.node, o)
+		}
+		if err := l.chain.commit(t.Context(), x, store.Process, nil); err != nil {
+			t.Fatal(err)
+		}
+		l.Set(Settings{Retention: time.Hour})
+		run(t, l)
+		time.Sleep(59 * time.Second)
+		held, release := make(chan struct{}), make(chan struct{})
+		released := make(chan error, 1)
+		go func() {
+			released <- l.db.Tx(context.Background(), store.Process, func(*sql.Tx) error {
+				close(held)
+				<-release
+				return nil
+			})
+		}()
+		<-held
+		time.Sleep(2 * time.Second) // the first round waits
+		late := record(0)
+		if err := l.Finish(t.Context(), late); err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		if err := <-released; err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * delay)
+		synctest.Wait()
+		list, err := entries(t.Context(), l.db, "call = $1", late.ID)
+		if err != nil || len(list) != 1 {
+			t.Errorf("%d entries, %v", len(list), err)
 		}
 	})
 }

@@ -77,49 +77,56 @@ func entries(ctx context.Context, q reader, condition string, args ...any) ([]en
 	return all, err
 }
 
-// eachEntry gives f each entry, which f may not keep a pointer to.
-func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition string, args ...any) error {
-	rows, err := q.QueryContext(ctx, "SELECT "+columns+" FROM audit_entry WHERE "+condition, args...)
+// eachRow calls f for each row of a query, with what puts its columns into
+// variables; what names in errors what is read.
+func eachRow(ctx context.Context, q reader, what string, f func(scan func(...any) error) error, query string, args ...any) error {
+	failed := func(err error) error { return fmt.Errorf("reading %s: %w", what, err) }
+	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
-		return fmt.Errorf("reading entries: %w", err)
+		return failed(err)
 	}
 	defer func() { _ = rows.Close() }() // Err tells what went wrong
-	for rows.Next() {
-		var e entry
-		if err := rows.Scan(&e.node, &e.seq, &e.at, &e.kind, &e.call, &e.body, &e.hash); err != nil {
-			return fmt.Errorf("reading an entry: %w", err)
+	scan := func(columns ...any) error {
+		if err := rows.Scan(columns...); err != nil {
+			return failed(err)
 		}
-		if err := f(&e); err != nil {
+		return nil
+	}
+	for rows.Next() {
+		if err := f(scan); err != nil {
 			return err
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading entries: %w", err)
+		return failed(err)
 	}
 	return nil
+}
+
+// eachEntry gives f each entry, which f may not keep a pointer to.
+func eachEntry(ctx context.Context, q reader, f func(*entry) error, condition string, args ...any) error {
+	return eachRow(ctx, q, "entries", func(scan func(...any) error) error {
+		var e entry
+		if err := scan(&e.node, &e.seq, &e.at, &e.kind, &e.call, &e.body, &e.hash); err != nil {
+			return err
+		}
+		return f(&e)
+	}, "SELECT "+columns+" FROM audit_entry WHERE "+condition, args...)
 }
 
 // eachOfPart is [eachEntry] for the entries of a chain from first to last, in
 // their order, and without their hashes: queries have no use for them. more is
 // further conditions, whose parameters begin with $4.
 func eachOfPart(ctx context.Context, q reader, f func(*entry), node string, first, last int64, more string, args ...any) error {
-	rows, err := q.QueryContext(ctx, "SELECT seq, at, kind, call, body FROM audit_entry WHERE node = $1 AND seq >= $2 AND seq <= $3"+more+" ORDER BY seq",
-		append([]any{node, first, last}, args...)...)
-	if err != nil {
-		return fmt.Errorf("reading entries: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells what went wrong
-	for rows.Next() {
+	return eachRow(ctx, q, "entries", func(scan func(...any) error) error {
 		e := entry{node: node}
-		if err := rows.Scan(&e.seq, &e.at, &e.kind, &e.call, &e.body); err != nil {
-			return fmt.Errorf("reading an entry: %w", err)
+		if err := scan(&e.seq, &e.at, &e.kind, &e.call, &e.body); err != nil {
+			return err
 		}
 		f(&e)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading entries: %w", err)
-	}
-	return nil
+		return nil
+	}, "SELECT seq, at, kind, call, body FROM audit_entry WHERE node = $1 AND seq >= $2 AND seq <= $3"+more+" ORDER BY seq",
+		append([]any{node, first, last}, args...)...)
 }
 
 // chunkSize is how many entries of a chain are read at once where all are.

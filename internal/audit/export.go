@@ -128,12 +128,11 @@ func (x *exporter) before(ctx context.Context, node string) (int64, error) {
 	if x.filter.Since.IsZero() {
 		return 0, nil
 	}
-	var first, sealed sql.NullInt64
+	var first sql.NullInt64
 	since := x.filter.Since.UnixMicro()
 	err := x.tx.QueryRowContext(ctx, "SELECT MIN(first) FROM audit_part WHERE node = $1 AND until >= $2", node, since).Scan(&first)
 	if err == nil && !first.Valid {
-		err = x.tx.QueryRowContext(ctx, "SELECT MAX(last) + 1 FROM audit_part WHERE node = $1", node).Scan(&sealed)
-		first = sealed
+		err = x.tx.QueryRowContext(ctx, "SELECT MAX(last) + 1 FROM audit_part WHERE node = $1", node).Scan(&first)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("looking for the first entry: %w", err)

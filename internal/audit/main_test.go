@@ -45,9 +45,9 @@ func run(t testing.TB, l *Log) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
-	for !l.running.Load() {
-		time.Sleep(time.Millisecond)
-	}
+	begun := make(chan error, 1)
+	l.queue <- &op{done: begun}
+	<-begun // of what it writes first; it may fail
 	ended := false
 	stop = func() {
 		if ended {

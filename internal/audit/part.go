@@ -104,23 +104,14 @@ func (p *part) insert(ctx context.Context, tx *sql.Tx) error {
 
 // parts reads parts; condition follows WHERE.
 func parts(ctx context.Context, q reader, condition string, args ...any) ([]part, error) {
-	rows, err := q.QueryContext(ctx, "SELECT node, first, last, since, until, pending, terms FROM audit_part WHERE "+condition, args...)
-	if err != nil {
-		return nil, fmt.Errorf("reading parts: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells what went wrong
 	var all []part
-	for rows.Next() {
+	err := eachRow(ctx, q, "parts", func(scan func(...any) error) error {
 		var p part
-		if err := rows.Scan(&p.node, &p.first, &p.last, &p.since, &p.until, &p.pending, &p.terms); err != nil {
-			return nil, fmt.Errorf("reading a part: %w", err)
-		}
+		err := scan(&p.node, &p.first, &p.last, &p.since, &p.until, &p.pending, &p.terms)
 		all = append(all, p)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("reading parts: %w", err)
-	}
-	return all, nil
+		return err
+	}, "SELECT node, first, last, since, until, pending, terms FROM audit_part WHERE "+condition, args...)
+	return all, err
 }
 
 func joinSeqs(seqs []int64) string {

@@ -14,8 +14,9 @@ import (
 // hiddenJSON stands for a value that is not shown.
 const hiddenJSON = `"***"`
 
-// maxParsed is how many bytes of arguments are read; of more, only the size is
-// told, and the digest is that of the bytes as they came.
+// maxParsed is how many bytes of arguments are read, unless so many may be kept
+// that more have to be; of more, only the size is told, and the digest is that of
+// the bytes as they came.
 const maxParsed = 64 << 10
 
 // shrinks is by how much arguments may become smaller without their secrets for
@@ -38,7 +39,7 @@ func (l *Log) Arguments(raw []byte) (redacted, digest string) {
 		return "", ""
 	}
 	s := l.settings.Load()
-	plain := len(raw) <= maxParsed && wire.Valid(raw, wire.Limits{}) == nil
+	plain := len(raw) <= max(maxParsed, shrinks*s.MaxArguments) && wire.Valid(raw, wire.Limits{}) == nil
 	canonical := raw
 	if plain {
 		canonical = appendCanonical(make([]byte, 0, len(raw)), &parser{src: raw})

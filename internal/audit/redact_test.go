@@ -86,6 +86,10 @@ func TestArgumentsAreBounded(t *testing.T) {
 	if got, _ := l.Arguments([]byte(long)); got != long {
 		t.Errorf("%.100s", got)
 	}
+	l.Set(Settings{KeepArguments: true, MaxArguments: 1 << 20})
+	if got, _ := l.Arguments([]byte(huge)); got != huge {
+		t.Errorf("%.100s", got)
+	}
 	l.Set(Settings{})
 	if got, digest := l.Arguments([]byte(long)); got != "" || digest == "" {
 		t.Errorf("%.100s, %s", got, digest)

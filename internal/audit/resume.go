@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -96,7 +97,7 @@ func (l *Log) closeUnknown(ctx context.Context) error {
 		return nil
 	}
 	x := c.begin()
-	for _, seq := range sortedValues(c.open) {
+	for _, seq := range slices.Sorted(maps.Values(c.open)) {
 		list, err := entries(ctx, l.db, "node = $1 AND seq = $2", l.node, seq)
 		if err != nil {
 			return unreadable(l.db.Err(err))

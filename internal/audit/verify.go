@@ -185,11 +185,7 @@ func (v *verifier) entry(e *entry) {
 		v.report.add(v.Node, e.seq, message.AuditEntryChanged)
 	}
 	v.signature(e, right)
-	for _, h := range v.heads {
-		if h.seq == e.seq && h.hash != e.hash {
-			v.report.add(v.Node, e.seq, message.AuditHeadDiffers)
-		}
-	}
+	v.head(e)
 	// An entry whose hash was changed is told once, and not as well by the next.
 	v.other = ""
 	if !right {
@@ -219,6 +215,15 @@ func (v *verifier) signature(e *entry, right bool) {
 	}
 }
 
+// head checks an entry by the heads that are of it.
+func (v *verifier) head(e *entry) {
+	for _, h := range v.heads {
+		if h.seq == e.seq && h.hash != e.hash {
+			v.report.add(v.Node, e.seq, message.AuditHeadDiffers)
+		}
+	}
+}
+
 // finish checks what can be said only when the whole chain was seen.
 func (v *verifier) finish() {
 	if e := v.first; e != nil {
@@ -229,6 +234,11 @@ func (v *verifier) finish() {
 			v.report.add(v.Node, e.seq, message.AuditEntryChanged)
 		}
 	}
+	v.end()
+}
+
+// end puts the chain in the report, and tells of heads that lie behind its end.
+func (v *verifier) end() {
 	for _, h := range v.heads {
 		if h.seq > v.Last {
 			v.report.add(v.Node, h.seq, message.AuditTruncated, "last", strconv.FormatInt(v.Last, 10))

@@ -123,27 +123,16 @@ func (v *verifier) exported(l *line) {
 	}
 	v.prev, v.other = l.Prev, ""
 	v.signature(e, right)
-	for _, h := range v.heads {
-		if h.seq == e.seq && h.hash != e.hash {
-			v.report.add(v.Node, e.seq, message.AuditHeadDiffers)
-		}
-	}
+	v.head(e)
 	v.Last, v.Hash = e.seq, e.hash
 }
 
 // end ends a chain.
 func (x *exportVerifier) end() {
-	v := x.at
-	if v == nil {
-		return
+	if x.at != nil {
+		x.at.end()
+		x.at = nil
 	}
-	for _, h := range v.heads {
-		if h.seq > v.Last {
-			v.report.add(v.Node, h.seq, message.AuditTruncated, "last", strconv.FormatInt(v.Last, 10))
-		}
-	}
-	x.report.Chains = append(x.report.Chains, v.Chain)
-	x.at = nil
 }
 
 // seal verifies the last line.

@@ -33,22 +33,13 @@ func newHourVerifier(ctx context.Context, q reader, v *verifier, list []part) (*
 	if len(list) > 0 {
 		h.begins = floorHour(list[0].until)
 	}
-	rows, err := q.QueryContext(ctx, "SELECT hour FROM audit_hour WHERE node = $1", v.Node)
-	if err != nil {
-		return nil, fmt.Errorf("reading the hours of figures: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells what went wrong
-	for rows.Next() {
+	err := eachRow(ctx, q, "the hours of figures", func(scan func(...any) error) error {
 		var at int64
-		if err := rows.Scan(&at); err != nil {
-			return nil, fmt.Errorf("reading the hours of figures: %w", err)
-		}
+		err := scan(&at)
 		h.stored[at] = true
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("reading the hours of figures: %w", err)
-	}
-	return h, nil
+		return err
+	}, "SELECT hour FROM audit_hour WHERE node = $1", v.Node)
+	return h, err
 }
 
 // compare compares the hours that are complete once the entries up to seq were

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -35,27 +34,16 @@ func (r *Report) types(ctx context.Context, q reader) error {
 
 // rows tells of each row of a query for the name of a chain and two numbers.
 func (r *Report) rows(ctx context.Context, q reader, code message.Code, query string) error {
-	rows, err := q.QueryContext(ctx, query)
-	if err != nil {
-		return fmt.Errorf("reading the types of values: %w", err)
-	}
-	defer func() { _ = rows.Close() }() // Err tells what went wrong
-	for rows.Next() {
+	return eachRow(ctx, q, "the types of values", func(scan func(...any) error) error {
 		var node, first, last string // whatever they are
-		if err := rows.Scan(&node, &first, &last); err != nil {
-			return fmt.Errorf("reading the types of values: %w", err)
+		if err := scan(&node, &first, &last); err != nil {
+			return err
 		}
 		n, err := strconv.ParseInt(first, 10, 64)
-		if err != nil {
+		if err != nil || code == message.AuditFiguresWrong {
 			n = 0 // no number of an entry
 		}
-		if code == message.AuditFiguresWrong {
-			n = 0
-		}
 		r.add(node, n, code, "first", first, "last", last, "hour", first)
-	}
-	if err := rows.Err(); err != nil {
-		return fmt.Errorf("reading the types of values: %w", err)
-	}
-	return nil
+		return nil
+	}, query)
 }

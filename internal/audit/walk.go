@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -16,8 +14,6 @@ import (
 const farEnd = int64(1) << 62
 
 func micro(at int64) time.Time { return time.UnixMicro(at).UTC() }
-
-func sortedValues(m map[string]int64) []int64 { return slices.Sorted(maps.Values(m)) }
 
 // merge walks all chains from their ends at once.
 type merge struct {

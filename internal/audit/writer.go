@@ -2,6 +2,7 @@ package audit
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -58,26 +59,17 @@ func (l *Log) Run(ctx context.Context) error {
 			w.take(o)
 			w.gather()
 			w.write(whole)
-			if w.failing && len(w.batch) > 0 {
-				due.Reset(retryAfter)
-			}
 		case <-l.idle.bell:
 			switch {
 			case l.idle.len() >= batchSize && !w.failing:
 				w.drain()
 				w.write(whole)
-				if w.failing && len(w.batch) > 0 {
-					due.Reset(retryAfter)
-				}
 			case len(w.batch) == 0:
 				due.Reset(delay)
 			}
 		case <-due.C:
 			w.drain()
 			w.write(whole)
-			if w.failing && len(w.batch) > 0 {
-				due.Reset(retryAfter)
-			}
 		case <-tick.C:
 			w.drain()
 			w.write(whole)
@@ -86,6 +78,13 @@ func (l *Log) Run(ctx context.Context) error {
 			}
 		case <-ctx.Done():
 			return w.last(whole)
+		}
+		switch { // what is left
+		case len(w.batch) == 0:
+		case w.failing:
+			due.Reset(retryAfter)
+		default: // it came while old entries were dropped
+			due.Reset(delay)
 		}
 	}
 }
@@ -154,7 +153,7 @@ func (w *writer) attempt(ctx context.Context, final bool) error {
 			*o.where = position{w.chain.seq, w.chain.hash}
 		}
 		if o.kind == kindIntent && err != nil {
-			o.answer(unwritable(err))
+			o.answer(hub.E(message.AuditUnwritable, hub.AsError(err)))
 		} else {
 			o.answer(err)
 		}
@@ -210,14 +209,7 @@ func (w *writer) drop(written []*op) {
 	for _, o := range written {
 		is[o] = true
 	}
-	kept := w.batch[:0]
-	for _, o := range w.batch {
-		if !is[o] {
-			kept = append(kept, o)
-		}
-	}
-	clear(w.batch[len(kept):])
-	w.batch = kept
+	w.batch = slices.DeleteFunc(w.batch, func(o *op) bool { return is[o] })
 }
 
 // last writes what is left.

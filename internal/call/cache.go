@@ -3,10 +3,8 @@ package call
 import (
 	"bytes"
 	"context"
-	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -19,11 +17,7 @@ import (
 const (
 	maxCache  = 64 << 20
 	maxCached = 4 << 20 // of one resource
-	overhead  = 512     // that one costs besides
 )
-
-// maxLife is how long a server may say that a resource is good.
-const maxLife = 24 * time.Hour
 
 // cache keeps the contents of resources, as long as they are good:
 //
@@ -37,14 +31,7 @@ const maxLife = 24 * time.Hour
 // is asked for its resources anew, and when the connection on which they came has
 // ended. Neither errors nor questions are kept, nor what came while the server
 // told of a change. Safe for concurrent use.
-type cache struct {
-	mu       sync.Mutex
-	kept     *lru[cached, *content]
-	byServer map[string]*origin
-}
-
-// cached names a content: for whom it is, whose, and which.
-type cached struct{ scope, server, uri string }
+type cache struct{ shelf[content] }
 
 // content is what was read.
 type content struct {
@@ -54,32 +41,13 @@ type content struct {
 	conn  <-chan struct{}
 }
 
-// origin is what is kept of one server.
-type origin struct {
-	keys    map[cached]struct{}
-	changes uint64 // how often something was dropped because the server said so
-}
-
-// standing says how the cache stood when a read was sent.
-type standing struct {
-	changes uint64
-	server  string          // that was asked; "" for a resource
-	conn    <-chan struct{} // closed when the connection that it was sent on has ended
-}
-
-func newCache() *cache {
-	c := &cache{byServer: make(map[string]*origin)}
-	c.kept = newLRU(maxCache, func(key cached, _ *content) { delete(c.byServer[key.server].keys, key) })
-	return c
-}
+func newCache() *cache { return &cache{newShelf[content](maxCache)} }
 
 // recall answers a read with what is kept, if that is good. A read that says more
 // than its URI, such as what the server has asked, is not answered so.
 func (p *Pipeline) recall(_ context.Context, r *run) error {
-	for one := range r.Message.Members() {
-		if !wire.KeyIs(r.Message.Raw, one.Key, "uri") && !wire.KeyIs(r.Message.Raw, one.Key, "_meta") {
-			return nil
-		}
+	if !saysOnly(r.Message, "uri", "_meta") {
+		return nil
 	}
 	var changes uint64
 	if r.reply, changes = p.cache.get(r); r.reply == nil {
@@ -100,44 +68,6 @@ func (p *Pipeline) keep(_ context.Context, r *run) error {
 	return nil
 }
 
-// The scopes of what is kept, besides that of a caller.
-const (
-	scopePublic = "public"
-	scopeModern = "modern " // and the principal
-	scopeShared = "shared " // and the principal
-	scopeCaller = "caller " // and its id
-)
-
-// lasting is for whom, and how long, the reply is good: 0 for as long as is
-// configured, if that is set.
-func (r *run) lasting(set bool) (scope string, life time.Duration, ok bool) {
-	m := &r.reply.Message
-	if r.reply.Era == protocol.Legacy {
-		return r.scope(), 0, set
-	}
-	scope = scopeModern + r.Principal.Subject
-	ttl := m.Member("ttlMs")
-	if !ttl.Exists() {
-		return scope, 0, set
-	}
-	if shared, _ := wire.String(m.Raw, m.Member("cacheScope")); shared == "public" {
-		scope = scopePublic
-	}
-	ms, err := strconv.ParseFloat(string(ttl.Of(m.Raw)), 64)
-	if err != nil || !(ms >= 1) {
-		return "", 0, false
-	}
-	return scope, time.Duration(math.Min(ms, float64(maxLife.Milliseconds()))) * time.Millisecond, true
-}
-
-// scope is for whom the answer of a legacy server is.
-func (r *run) scope() string {
-	if r.Caller.Own() && r.server.Connection != hub.ConnectionShared && r.server.Kind != hub.KindBuiltin {
-		return scopeCaller + r.Caller.ID
-	}
-	return scopeShared + r.Principal.Subject
-}
-
 // get returns a copy of what is kept and good for the run, nil if there is none,
 // and how the cache stands.
 func (c *cache) get(r *run) (reply *upstream.Reply, changes uint64) {
@@ -147,20 +77,15 @@ func (c *cache) get(r *run) (reply *upstream.Reply, changes uint64) {
 	if of == nil {
 		return nil, 0
 	}
-	for _, scope := range [...]string{scopePublic, scopeModern + r.Principal.Subject, r.scope()} {
-		key := cached{scope, r.server.Key, r.own}
-		this, ok := c.kept.get(key)
-		if !ok {
-			continue
-		}
-		left := this.left(r.server)
-		if left <= 0 {
-			c.kept.drop(key)
-			continue
-		}
-		return this.copy(left), of.changes
+	var left time.Duration
+	this := c.find(r, cached{server: r.server.Key, own: r.own}, func(this *content) bool {
+		left = this.left(r.server)
+		return left > 0
+	})
+	if this == nil {
+		return nil, of.changes
 	}
-	return nil, of.changes
+	return this.copy(left), of.changes
 }
 
 // put keeps the run's reply, unless something has changed since it was sent.
@@ -171,37 +96,8 @@ func (c *cache) put(r *run, scope string, life time.Duration) {
 	}
 	m.Raw = bytes.Clone(m.Raw) // the reply's own bytes are the caller's
 	this := &content{upstream.Reply{Message: m, Era: r.reply.Era}, time.Now(), life, r.stands.conn}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.byServer[r.server.Key]
-	if of == nil {
-		of = &origin{keys: make(map[cached]struct{})}
-		c.byServer[r.server.Key] = of
-	}
-	if of.changes != r.stands.changes {
-		return
-	}
-	key := cached{scope, r.server.Key, r.own}
-	if c.kept.put(key, this, len(m.Raw)+len(key.uri)+len(scope)+overhead) {
-		of.keys[key] = struct{}{}
-	}
-}
-
-// changed drops what is kept of a server for which is reports true.
-func (c *cache) changed(server string, is func(uri string) bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.byServer[server]
-	if of == nil {
-		of = &origin{keys: make(map[cached]struct{})}
-		c.byServer[server] = of
-	}
-	of.changes++
-	for key := range of.keys {
-		if is(key.uri) {
-			c.kept.drop(key)
-		}
-	}
+	key := cached{scope: scope, server: r.server.Key, own: r.own}
+	c.shelf.put(key, this, len(m.Raw)+len(key.own)+len(scope)+overhead, r.stands.changes)
 }
 
 // left is how long the content is good for; not positive if it is not any more.
@@ -248,17 +144,17 @@ func (p *Pipeline) Updated(server string, callers []string, raw []byte) {
 	if len(callers) > 0 {
 		p.mentions.hint(server, uri) // they may read it
 	}
-	p.cache.changed(server, func(kept string) bool { return partOf(kept, uri) || partOf(uri, kept) })
+	p.cache.changed(server, func(kept cached) bool { return partOf(kept.own, uri) || partOf(uri, kept.own) })
 }
 
 // Listed is to be called when a server has been asked for its lists, since its
 // resources may then be others than before: what is kept of them is dropped.
 func (p *Pipeline) Listed(server hub.Server, lists hub.Lists) {
 	if lists.Asked&(hub.ListResources|hub.ListTemplates) != 0 {
-		p.cache.changed(server.Key, func(string) bool { return true })
+		p.cache.changed(server.Key, nil)
 	}
 	if lists.Announced.Has(hub.ListTools) {
-		p.tools.changed(server.Key)
+		p.tools.changed(server.Key, nil)
 	}
 }
 

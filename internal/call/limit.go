@@ -68,16 +68,20 @@ func (g *gates) limit(ctx context.Context, r *run) error {
 		}
 	}
 	err := g.admit(ctx, r)
-	for i := 1; i < len(candidates) && err != nil && refused(err) && ctx.Err() == nil && r.pass.caller; i++ {
+	if err == nil || !refused(err) || !r.pass.caller {
+		return err
+	}
+	for i := 1; i < len(candidates) && ctx.Err() == nil; i++ {
 		if candidates[i].load.Away != nil {
 			continue // it would not take the call either
 		}
-		candidates[0], candidates[i] = candidates[i], candidates[0]
-		r.use(&candidates[0])
+		r.use(&candidates[i])
 		if g.admit(ctx, r) == nil {
-			err = nil
+			candidates[0], candidates[i] = candidates[i], candidates[0]
+			return nil
 		}
 	}
+	r.use(&candidates[0]) // whose limits are told of
 	return err
 }
 

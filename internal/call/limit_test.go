@@ -473,8 +473,9 @@ func TestLimitInAPool(t *testing.T) {
 			t.Errorf("went to %s and %v, want %s", r.server.Key, err, want)
 		}
 	}
-	if err := l.limit(t.Context(), pooled()); !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Phrases["what"].String() != "of the server b" && hub.AsError(err).Phrases["what"].String() != "of the server a" {
-		t.Errorf("where all are busy: %v", err)
+	r := pooled()
+	if err := l.limit(t.Context(), r); !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Args["what"] != "of the server a" || r.server.Key != "a" {
+		t.Errorf("where all are busy: %s and %v", r.server.Key, err)
 	}
 }
 

@@ -89,15 +89,10 @@ func (r *run) tell(code message.Code, pairs ...string) {
 // listen has the exchange of a call fit for what [run.tell] tells, if its caller
 // gave a token.
 func (r *run) listen() {
-	m := r.Message
-	meta := m.Member("_meta")
-	if !meta.Exists() {
-		return
-	}
-	token := wire.Lookup(m.Raw, meta, protocol.MetaProgressToken)
+	token := r.said(protocol.MetaProgressToken)
 	if !token.Exists() {
 		return
 	}
-	r.rising = &rising{Exchange: r.Exchange, token: token.Of(m.Raw)}
+	r.rising = &rising{Exchange: r.Exchange, token: token.Of(r.Message.Raw)}
 	r.Exchange = r.rising
 }

@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"reflect"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -35,17 +33,7 @@ const (
 // configured otherwise. Neither errors nor questions are kept, nor what came while
 // the server told of a change. Two equal calls at once are two: that one of them is
 // answered says nothing of whether the other may be. Safe for concurrent use.
-type toolCache struct {
-	mu       sync.Mutex
-	kept     *lru[askedKey, *answer]
-	byServer map[string]*asked
-}
-
-// askedKey names a result: for whom it is, whose, and of which arguments.
-type askedKey struct {
-	scope, server, tool string
-	arguments           [sha256.Size]byte
-}
+type toolCache struct{ shelf[answer] }
 
 // answer is a result that is kept.
 type answer struct {
@@ -56,14 +44,6 @@ type answer struct {
 	said  bool // the server said how long it is good
 }
 
-// asked is what is kept of one server, and how often that was of use.
-type asked struct {
-	keys         map[askedKey]struct{}
-	bytes        int
-	changes      uint64 // how often all of it was dropped
-	hits, misses uint64
-}
-
 // Cached says of what use the cache of results has been for a server's tools.
 type Cached struct {
 	Server       string // its key
@@ -72,15 +52,7 @@ type Cached struct {
 	Bytes        int    // that they take up
 }
 
-func newToolCache() *toolCache {
-	c := &toolCache{byServer: make(map[string]*asked)}
-	c.kept = newLRU(maxToolCache, func(key askedKey, this *answer) {
-		of := c.byServer[key.server]
-		of.bytes -= this.size()
-		delete(of.keys, key)
-	})
-	return c
-}
+func newToolCache() *toolCache { return &toolCache{newShelf[answer](maxToolCache)} }
 
 // Cached tells of what use the cache of tools' results has been, in the order of
 // the servers' keys; of those only for which it might have been of any.
@@ -90,17 +62,8 @@ func (p *Pipeline) Cached() []Cached { return p.tools.counts() }
 // good. A call that says more than the tool's name and its arguments, such as what
 // the server has asked, is not answered so.
 func (c *toolCache) recall(_ context.Context, r *run) error {
-	e := r.entry
-	if e == nil || !e.Tool.ReadOnly {
-		return nil
-	}
 	m := r.Message
-	for one := range m.Members() {
-		if !wire.KeyIs(m.Raw, one.Key, "name") && !wire.KeyIs(m.Raw, one.Key, "arguments") && !wire.KeyIs(m.Raw, one.Key, "_meta") {
-			return nil
-		}
-	}
-	if m.Member("arguments").Len() > maxToolAsked {
+	if !r.entry.Tool.ReadOnly || !saysOnly(m, "name", "arguments", "_meta") || m.Member("arguments").Len() > maxToolAsked {
 		return nil
 	}
 	var changes uint64
@@ -148,36 +111,21 @@ func (c *toolCache) get(r *run) (reply *upstream.Reply, changes uint64) {
 		}
 		of = c.of(r.server.Key)
 	}
-	if life <= 0 && len(of.keys) == 0 {
+	if life <= 0 && len(of.sizes) == 0 {
 		return nil, of.changes
 	}
-	key := askedKey{server: r.server.Key, tool: r.own, arguments: digest(r.Message)}
-	for _, scope := range [...]string{scopePublic, scopeModern + r.Principal.Subject, r.scope()} {
-		key.scope = scope
-		this, ok := c.kept.get(key)
-		if !ok {
-			continue
-		}
-		age := time.Since(this.at)
-		if age >= this.life || !this.of(r.entry) {
-			c.kept.drop(key)
-			continue
-		}
-		of.hits++
-		return this.copy(age), of.changes
+	var age time.Duration
+	key := cached{server: r.server.Key, own: r.own, arguments: digest(r.Message)}
+	this := c.find(r, key, func(this *answer) bool {
+		age = time.Since(this.at)
+		return age < this.life && this.of(r.entry)
+	})
+	if this == nil {
+		of.misses++
+		return nil, of.changes
 	}
-	of.misses++
-	return nil, of.changes
-}
-
-// of returns what there is of a server. The caller holds the lock.
-func (c *toolCache) of(server string) *asked {
-	of := c.byServer[server]
-	if of == nil {
-		of = &asked{keys: make(map[askedKey]struct{})}
-		c.byServer[server] = of
-	}
-	return of
+	of.hits++
+	return this.copy(age), of.changes
 }
 
 // put keeps the run's reply, unless something has changed since it was sent.
@@ -185,25 +133,7 @@ func (c *toolCache) put(r *run, scope string, life time.Duration, said bool) {
 	m := r.reply.Message
 	m.Raw = bytes.Clone(m.Raw) // the reply's own bytes are the caller's
 	this := &answer{upstream.Reply{Message: m, Era: r.reply.Era}, r.entry, time.Now(), life, said}
-	key := askedKey{scope, r.server.Key, r.own, digest(r.Message)}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.of(r.server.Key)
-	if of.changes == r.stands.changes && c.kept.put(key, this, this.size()) {
-		of.keys[key] = struct{}{}
-		of.bytes += this.size()
-	}
-}
-
-// changed drops what is kept of a server.
-func (c *toolCache) changed(server string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	of := c.of(server)
-	of.changes++
-	for key := range of.keys {
-		c.kept.drop(key)
-	}
+	c.shelf.put(cached{scope, r.server.Key, r.own, digest(r.Message)}, this, len(m.Raw)+overhead, r.stands.changes)
 }
 
 // counts is of what use the cache has been, in the order of the servers' keys.
@@ -212,14 +142,11 @@ func (c *toolCache) counts() []Cached {
 	defer c.mu.Unlock()
 	all := make([]Cached, 0, len(c.byServer))
 	for server, of := range c.byServer {
-		all = append(all, Cached{server, of.hits, of.misses, len(of.keys), of.bytes})
+		all = append(all, Cached{server, of.hits, of.misses, len(of.sizes), of.bytes})
 	}
 	slices.SortFunc(all, func(a, b Cached) int { return cmp.Compare(a.Server, b.Server) })
 	return all
 }
-
-// size is what the answer takes up.
-func (a *answer) size() int { return len(a.reply.Message.Raw) + overhead }
 
 // of reports whether the answer is that of the tool as it is now: described, and
 // its server configured, as it was.

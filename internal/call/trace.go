@@ -59,7 +59,7 @@ func (t tracing) begin(ctx context.Context, r *run) (context.Context, trace.Span
 // says none.
 func carried(m *wire.Message) trace.SpanContext {
 	meta := m.Member("_meta")
-	if !meta.Exists() || m.Raw[meta.Start] != '{' || !wire.Lookup(m.Raw, meta, protocol.MetaTraceparent).Exists() {
+	if !wire.Lookup(m.Raw, meta, protocol.MetaTraceparent).Exists() {
 		return trace.SpanContext{}
 	}
 	ctx := propagation.TraceContext{}.Extract(context.Background(), members{m.Raw, meta})
@@ -204,11 +204,7 @@ func (r *run) target(name string) []attribute.KeyValue {
 
 // said is a member of the request's _meta.
 func (r *run) said(key string) wire.Span {
-	meta := r.Message.Member("_meta")
-	if !meta.Exists() || r.Message.Raw[meta.Start] != '{' {
-		return wire.Span{}
-	}
-	return wire.Lookup(r.Message.Raw, meta, key)
+	return wire.Lookup(r.Message.Raw, r.Message.Member("_meta"), key)
 }
 
 // carrier is how servers of a kind are reached.

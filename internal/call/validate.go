@@ -60,7 +60,7 @@ func (p *Pipeline) Validations() Validations { return p.schemas.counts() }
 // of date.
 func (v *validators) validate(_ context.Context, r *run) error {
 	e := r.entry
-	if e == nil || r.reply != nil || e.Server.NoValidate || e.Imported || !e.Live && e.Stale() {
+	if e.Server.NoValidate || e.Imported || !e.Live && e.Stale() {
 		return nil
 	}
 	m := r.Message

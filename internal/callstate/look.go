@@ -1,7 +1,6 @@
 package callstate
 
 import (
-	"slices"
 	"strconv"
 	"time"
 
@@ -94,7 +93,7 @@ func (t *Tracker) Retry(session string) (*Retry, error) {
 	st.Status, st.Retries, st.Started, st.Ended, st.Resets = hub.CallCalling, c.base, time.Now(), time.Time{}, time.Time{}
 	st.Code, st.Error, st.Result = "", "", nil
 	st.Message = c.told(c.texts.Calling, message.Calling)
-	s.running = append(slices.Clip(s.running), c)
+	s.running = append(s.running, c)
 	t.show(s, c)
 	t.tell(s)
 	return &Retry{Request: again, MaxRetries: st.MaxRetries - st.Retries, Call: c}, nil

@@ -34,11 +34,11 @@ type auditVerify struct {
 func (c *auditVerify) Run(ctx context.Context, s *session) error {
 	var head *audit.Head
 	if c.Head != "" {
-		raw, err := readHead(c.Head)
+		text, err := readFile(c.Head)
 		if err != nil {
 			return err
 		}
-		if head, err = audit.ParseHead(raw); err != nil {
+		if head, err = audit.ParseHead([]byte(text)); err != nil {
 			return err
 		}
 	}
@@ -55,20 +55,6 @@ func (c *auditVerify) Run(ctx context.Context, s *session) error {
 		return exit(exitFailure)
 	}
 	return err
-}
-
-// readHead reads at most as much as a head has.
-func readHead(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	defer f.Close()
-	raw, err := io.ReadAll(io.LimitReader(f, 64<<10))
-	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	return raw, nil
 }
 
 func (c *auditVerify) verify(ctx context.Context, s *session, head *audit.Head) (api.AuditReport, error) {

@@ -194,7 +194,7 @@ func (s *session) diff(d api.ConfigDiff) {
 	}
 	for _, member := range d.NextStart {
 		none = false
-		s.out.line("%s", s.out.paint(yellow, "~ "+member+"  "+say("takes effect at the next start", "下次启动时生效")))
+		s.out.line("%s", s.out.paint(yellow, "~ "+clean(member)+"  "+say("takes effect at the next start", "下次启动时生效")))
 	}
 	if none && !d.Views && !d.Settings {
 		s.out.line("%s", say("Nothing has changed.", "没有变化。"))

@@ -65,8 +65,7 @@ func (p *printer) happened(e api.Event) string {
 	case e.Drift != nil:
 		return p.paint(bold, oneLine(e.Drift.Server)) + " " + oneLine(strings.Join(e.Drift.Tools, ", "))
 	case e.Call != nil:
-		took := time.Duration(e.Call.Duration * float64(time.Millisecond)).Round(time.Millisecond)
-		return fmt.Sprintf("%s %s %s %s %s", p.outcome(e.Call.Outcome), p.paint(bold, oneLine(e.Call.Name)), oneLine(e.Call.Subject), took, p.paint(red, oneLine(e.Call.Reason)))
+		return fmt.Sprintf("%s %s %s %s %s", p.outcome(e.Call.Outcome), p.paint(bold, oneLine(e.Call.Name)), oneLine(e.Call.Subject), milliseconds(e.Call.Duration), p.paint(red, oneLine(e.Call.Reason)))
 	case e.State != nil:
 		return fmt.Sprintf("%s %s %s", p.callStatus(e.State.Status), p.paint(dim, oneLine(e.State.Session)), oneLine(e.State.Message))
 	}

@@ -160,7 +160,7 @@ func (s *session) server(v api.Server) {
 		say("Tried again", "重试"), p.tries(v.Retries),
 		say("Calls at once", "并发调用"), p.atOnce(v.CallLimits),
 		say("Calls in a time", "调用速率"), p.rate(v.CallLimits),
-		say("Results kept", "结果缓存"), v.ToolCache,
+		say("Results kept", "结果缓存"), clean(v.ToolCache),
 		say("Arguments", "参数"), p.validated(v.Validate),
 		say("Ends unused after", "闲置结束"), v.IdleStop,
 		say("Calls pass", "熔断"), p.breaker(v.Breaker),

@@ -33,7 +33,7 @@ func TestChinese(t *testing.T) {
 		}
 		_, warnings, err := Parse(path, text, []string{"calculator", "device"})
 		for _, w := range warnings {
-			check(path, w.Said)
+			check(path, w.Detail)
 		}
 		problems, _ := errors.AsType[Problems](err)
 		for _, p := range problems {

@@ -79,12 +79,11 @@ type Warning struct {
 	Path   string
 	Line   int // from 1
 	Column int // in characters, from 1
-	Detail string
-	Said   message.Phrase // Detail, in both languages
+	Detail message.Phrase
 }
 
 // In is the detail in a language.
-func (w Warning) In(lang message.Lang) string { return w.Said.In(lang) }
+func (w Warning) In(lang message.Lang) string { return w.Detail.In(lang) }
 
 // String is the warning in the form path:line:column: detail.
 func (w Warning) String() string {

@@ -420,7 +420,7 @@ func FuzzLoad(f *testing.F) {
 		c, warnings, err := Parse("f", raw, builtins())
 		lines := bytes.Count(raw, []byte("\n")) + 1
 		for _, w := range warnings {
-			if w.Line < 1 || w.Line > lines || w.Column < 1 || w.Detail == "" {
+			if w.Line < 1 || w.Line > lines || w.Column < 1 || w.Detail.String() == "" {
 				t.Errorf("warning %v in %d lines", w, lines)
 			}
 		}

@@ -87,8 +87,7 @@ func (d *document) warn(at int, format string, args ...any) {
 		format, args = "there are more warnings than are shown here", nil
 	}
 	line, column := d.position(at)
-	said := message.Say(format, args...)
-	d.warnings = append(d.warnings, Warning{Path: d.path, Line: line, Column: column, Detail: said.String(), Said: said})
+	d.warnings = append(d.warnings, Warning{Path: d.path, Line: line, Column: column, Detail: message.Say(format, args...)})
 }
 
 // unknown warns about a member that has no meaning here.

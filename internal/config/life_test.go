@@ -53,7 +53,7 @@ func TestSchemaHasEveryPart(t *testing.T) {
 	for text, object := range objects {
 		unknown := func(name string) bool {
 			_, warnings, _ := Parse("f", fmt.Appendf(nil, text, name), nil)
-			return slices.ContainsFunc(warnings, func(w Warning) bool { return strings.Contains(w.Detail, "is not known") })
+			return slices.ContainsFunc(warnings, func(w Warning) bool { return strings.Contains(w.Detail.String(), "is not known") })
 		}
 		for name, member := range object.Properties {
 			if unknown(name) || member.Description == "" {

@@ -25,45 +25,39 @@ type retrying struct {
 // parts are the members that say it.
 func (t *retrying) parts(e *entry) []part {
 	return []part{
-		{"retries", func(m member) { e.readRetriesOf(t, m) }},
-		{"retryDelay", func(m member) {
-			var d time.Duration
-			e.pause(&d, m)
-			t.delay = &d
-		}},
-		{"maxRetryDelay", func(m member) {
-			t.maxDelayAt = m.value.StartOffset
-			if d := e.duration(m, e.where, time.Millisecond, ""); d > 0 {
-				t.maxDelay = &d
-			}
-		}},
-		{"retryJitter", func(m member) {
-			var share float64
-			e.share(&share, m)
-			t.jitter = &share
-		}},
+		{"retries", func(m member) { t.readMax(e, m) }},
+		{"retryDelay", func(m member) { t.readDelay(e, m) }},
+		{"maxRetryDelay", func(m member) { t.readMaxDelay(e, m) }},
+		{"retryJitter", func(m member) { t.readJitter(e, m) }},
 	}
 }
 
-// readRetry reads one of these members of a server.
-func (e *entry) readRetry(m member, as string) {
-	for _, p := range e.retry.parts(e) {
-		if p.name == as {
-			p.read(m)
-		}
+func (t *retrying) readMax(e *entry, m member) {
+	t.max = new(int)
+	e.whole(t.max, m, 0, maxRetries)
+}
+
+func (t *retrying) readDelay(e *entry, m member) {
+	t.delay = new(time.Duration)
+	e.pause(t.delay, m)
+}
+
+func (t *retrying) readMaxDelay(e *entry, m member) {
+	t.maxDelayAt = m.value.StartOffset
+	if d := e.duration(m, e.where, time.Millisecond, ""); d > 0 {
+		t.maxDelay = &d
 	}
 }
 
-func (e *entry) readRetries(m member)       { e.readRetry(m, "retries") }
-func (e *entry) readRetryDelay(m member)    { e.readRetry(m, "retryDelay") }
-func (e *entry) readMaxRetryDelay(m member) { e.readRetry(m, "maxRetryDelay") }
-func (e *entry) readRetryJitter(m member)   { e.readRetry(m, "retryJitter") }
-
-func (e *entry) readRetriesOf(t *retrying, m member) {
-	n := 0
-	e.whole(&n, m, 0, maxRetries)
-	t.max = &n
+func (t *retrying) readJitter(e *entry, m member) {
+	t.jitter = new(float64)
+	e.share(t.jitter, m)
 }
+
+func (e *entry) readRetries(m member)       { e.retry.readMax(e, m) }
+func (e *entry) readRetryDelay(m member)    { e.retry.readDelay(e, m) }
+func (e *entry) readMaxRetryDelay(m member) { e.retry.readMaxDelay(e, m) }
+func (e *entry) readRetryJitter(m member)   { e.retry.readJitter(e, m) }
 
 // over is what holds where base does if nothing is said. The longest delay is
 // never less than the first one.

@@ -47,7 +47,7 @@ func TestSchemaHasEveryMember(t *testing.T) {
 	server := parsedSchema(t).Defs["server"]
 	unknown := func(name string) bool {
 		_, warnings, _ := Parse("f", fmt.Appendf(nil, `{"mcpServers":{"a":{%q:[]}}}`, name), nil)
-		return slices.ContainsFunc(warnings, func(w Warning) bool { return strings.Contains(w.Detail, "is not known") })
+		return slices.ContainsFunc(warnings, func(w Warning) bool { return strings.Contains(w.Detail.String(), "is not known") })
 	}
 	for name, member := range server.Properties {
 		if unknown(name) {

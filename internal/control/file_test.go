@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 	if diff := cmp.Diff(want, check.Diff); diff != "" {
 		t.Errorf("the diff is wrong (-want +got)\n%s", diff)
 	}
-	if len(check.Warnings) != 1 || !strings.Contains(check.Warnings[0].Detail, "odd") {
+	if len(check.Warnings) != 1 || !strings.Contains(check.Warnings[0].Detail.String(), "odd") {
 		t.Errorf("the warnings are %v", check.Warnings)
 	}
 	for _, text := range []string{`{`, `{"mcpServers":{"c":{"command":"${unchanged}"}}}`} {

@@ -66,8 +66,8 @@ func missing(reason string, n int64) *event {
 }
 
 // data is the event as one line of JSON, an [api.Event] without what only the
-// memory keeps. It is
-// written by whoever needs it first, which for most states is nobody.
+// memory keeps. It is written by whoever needs it first, which for most states is
+// nobody.
 func (e *event) data() []byte {
 	e.once.Do(func() {
 		if e.line == nil {

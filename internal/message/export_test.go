@@ -12,3 +12,6 @@ func ClassesOf(code Code) []Class {
 	}
 	return all
 }
+
+// Phrases has the Chinese of all phrases of ours, by their English formats.
+func Phrases() map[string]string { return ours() }

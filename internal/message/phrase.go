@@ -98,7 +98,3 @@ func join(parts ...map[string]string) map[string]string {
 	}
 	return all
 }
-
-// Phrases returns the English formats of all phrases of ours that have a Chinese
-// one, and that.
-func Phrases() map[string]string { return ours() }

@@ -63,9 +63,7 @@ func (s *sender) keep(ctx, life context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case span := <-s.queue.spans:
-			if s.held = append(s.held, span); len(s.held) == batch {
-				s.send(life)
-			}
+			s.take(life, span)
 		case <-tick.C:
 			s.send(life)
 		case <-ctx.Done():
@@ -74,13 +72,18 @@ func (s *sender) keep(ctx, life context.Context) {
 	for {
 		select {
 		case span := <-s.queue.spans:
-			if s.held = append(s.held, span); len(s.held) == batch {
-				s.send(life)
-			}
+			s.take(life, span)
 		default:
 			s.send(life)
 			return
 		}
+	}
+}
+
+// take holds a span until there are enough of them to be sent.
+func (s *sender) take(ctx context.Context, span sdk.ReadOnlySpan) {
+	if s.held = append(s.held, span); len(s.held) == batch {
+		s.send(ctx)
 	}
 }
 

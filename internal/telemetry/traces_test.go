@@ -249,7 +249,7 @@ func TestTracesAreOff(t *testing.T) {
 			opt.Endpoint = "http://127.0.0.1:1"
 		}
 		traces, err := NewTraces(opt)
-		if traces != nil || err != nil || traces.Tracer() != nil || traces.Spans() != (Spans{}) || traces.Run(ended) != nil {
+		if traces != nil || err != nil || traces.Tracer() != nil || traces.Run(ended) != nil {
 			t.Errorf("%s: got %v, %v", name, traces, err)
 		}
 		if name != "" {
@@ -329,11 +329,10 @@ func TestCollectorComesBack(t *testing.T) {
 		c.status = status
 		c.mu.Unlock()
 		r.spans(batch)
-		for r.Spans() != want {
-			if t.Context().Err() != nil {
-				return
+		for limit := time.Now().Add(20 * time.Second); r.Spans() != want; time.Sleep(time.Millisecond) {
+			if time.Now().After(limit) {
+				t.Fatalf("with the status %d it says %+v, want %+v", status, r.Spans(), want)
 			}
-			time.Sleep(time.Millisecond)
 		}
 	}
 	turn(http.StatusForbidden, Spans{Lost: batch})

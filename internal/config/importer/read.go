@@ -72,8 +72,8 @@ func (f *Found) read(path string, text []byte, builtins []string, dir string) (c
 		if entry, again := f.Entry(key); !again {
 			f.servers = append(f.servers, s)
 		} else if !bytes.Equal(entry, config.Render(s)) {
-			said := message.Say(`server "%s": that of "%s" is ignored, since another one has the key`, message.Quote(key), message.Quote(dir))
-			f.Warnings = append(f.Warnings, config.Warning{Path: path, Detail: said.String(), Said: said})
+			f.Warnings = append(f.Warnings, config.Warning{Path: path, Detail: message.Say(
+				`server "%s": that of "%s" is ignored, since another one has the key`, message.Quote(key), message.Quote(dir))})
 		}
 	}
 	return c.Form, nil

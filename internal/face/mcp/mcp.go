@@ -81,10 +81,7 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub
 
 // language is in which languages the client of a request wants to be told things.
 func language(r *http.Request) string {
-	if said := r.Header["Accept-Language"]; len(said) > 0 {
-		return strings.Join(said, ",")
-	}
-	return ""
+	return strings.Join(r.Header["Accept-Language"], ",")
 }
 
 func refuseID(w http.ResponseWriter, status int, era protocol.Era, id []byte, e *hub.Error, as gateway.Voice) {
