@@ -36,7 +36,7 @@ func (a *App) openStore(ctx context.Context) error {
 		return err
 	}
 	if a.audit, err = audit.Open(ctx, audit.Options{
-		DB: a.store, Keys: a.keys, Log: a.log, Settings: auditSettings(a.source.Config),
+		DB: a.store, Dir: a.dir.AuditJournal(), Keys: a.keys, Log: a.log, Settings: auditSettings(a.source.Config),
 	}); err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func Write(path string, perm fs.FileMode, write func(io.Writer) error) (err erro
 	if err := os.Rename(f.Name(), path); err != nil {
 		return about(path, err)
 	}
-	syncDir(dir)
+	SyncDir(dir)
 	return nil
 }
 
@@ -76,10 +76,10 @@ func isPart(path, name string) bool {
 	return filepath.Dir(name) == filepath.Dir(path) && strings.HasPrefix(filepath.Base(name), "."+filepath.Base(path)+".")
 }
 
-// syncDir makes a renaming outlast a loss of power. The new content is in
-// place already, so that a file system which cannot do this is no reason to
-// fail; Windows has no such call.
-func syncDir(dir string) {
+// SyncDir makes what was made or renamed in a directory outlast a loss of power.
+// It is in place already, so that a file system which cannot do this is no reason
+// to fail; Windows has no such call.
+func SyncDir(dir string) {
 	if runtime.GOOS == "windows" {
 		return
 	}

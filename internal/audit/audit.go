@@ -35,7 +35,8 @@ const DefaultMaxArguments = 4 << 10
 // Options are what a [Log] needs.
 type Options struct {
 	DB       *store.DB
-	Keys     Keys // of this node; see [LoadKeys]
+	Dir      string // of the journal, which is made if it is not there; no other Log may have it
+	Keys     Keys   // of this node; see [LoadKeys]
 	Log      *slog.Logger
 	Settings Settings
 }
@@ -56,9 +57,10 @@ type Log struct {
 	log      *slog.Logger
 	settings atomic.Pointer[Settings]
 
-	queue   chan *op      // to Run, of those that somebody waits for
-	idle    idle          // the others
-	ended   chan struct{} // closed when Run has ended
+	inbox   *inbox
+	asked   chan chan<- *position     // has Run take over what waits
+	failed  atomic.Pointer[hub.Error] // why it could not, the last time; nil if it could
+	ended   chan struct{}             // closed when Run has ended
 	end     sync.Once
 	running atomic.Bool  // Run was called
 	lost    atomic.Int64 // records that found no room, not told yet
@@ -70,16 +72,17 @@ type Log struct {
 	digests sync.Pool // of keyed hashes
 }
 
-// Open returns the record of this node, and closes what its earlier life left
-// open: a call that was begun and not ended gets the outcome unknown. It fails
-// if the database cannot be read or written.
+// Open returns the record of this node. It takes over what its earlier life left
+// in the journal, and closes what that left open: a call that was begun and not
+// ended gets the outcome unknown. It fails if the database or the journal cannot be
+// read or written.
 //
-// What is recorded is written as soon as Run runs. The caller closes the
+// What is recorded is taken over as soon as Run runs. The caller closes the
 // database after Run has ended.
 func Open(ctx context.Context, opt Options) (*Log, error) {
 	l := &Log{
 		db: opt.DB, keys: opt.Keys, node: opt.Keys.Node(), log: opt.Log,
-		queue: make(chan *op, queueSize), idle: idle{bell: make(chan struct{}, 1)}, ended: make(chan struct{}),
+		asked: make(chan chan<- *position), ended: make(chan struct{}),
 	}
 	l.Set(opt.Settings)
 	c, err := resume(ctx, l.db, l.keys)
@@ -87,8 +90,11 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 		return nil, unreadable(err)
 	}
 	l.chain = c
-	if err := l.closeUnknown(ctx); err != nil {
+	if err := l.replay(ctx, opt.Dir); err != nil {
 		return nil, err
+	}
+	if err := l.closeUnknown(ctx); err != nil {
+		return nil, errors.Join(err, l.inbox.close())
 	}
 	return l, nil
 }
@@ -101,7 +107,7 @@ func (l *Log) Node() string { return l.node }
 func (l *Log) Lost() int64 { return l.total.Load() }
 
 // Waiting is how many records wait to be written.
-func (l *Log) Waiting() int { return len(l.queue) + l.idle.len() }
+func (l *Log) Waiting() int { return l.inbox.len() }
 
 // Set puts other settings in force.
 func (l *Log) Set(s Settings) {

@@ -12,13 +12,12 @@ import (
 
 // op is a record on its way to the chain.
 type op struct {
-	kind       kind // kindIntent, kindCall (which may become an outcome), kindLost; "" to write what waits
+	kind       kind // kindIntent, kindCall (which may become an outcome) or kindLost
 	call       string
 	at         int64
 	head, tail []byte
-	done       chan error  // told once, of the first attempt; nil if nobody waits
-	given      atomic.Bool // nobody waits any more
-	where      *position   // told where the chain ends; of kind ""
+	changing   bool        // it may change something
+	moot       atomic.Bool // of an intent: the call was not sent, or how it ended is known and says it all
 }
 
 // position is a place in a chain.
@@ -27,61 +26,48 @@ type position struct {
 	hash string
 }
 
-func (o *op) answer(err error) {
-	if o.done != nil {
-		o.done <- err // it has room for one
-		o.done = nil
-	}
-}
-
 // Intend records that a call is about to be sent that may change something. If
 // it returns nil, the record outlives a loss of power, and the call may be sent;
-// else it must not be. Calls that come at once are written at once.
+// else it must not be. Its errors are those of the context and
+// [message.AuditUnwritable]. Calls that come at once are written at once.
 //
 // [Log.Finish] is to be called afterwards in either case.
 func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
-	o, done := newOp(kindIntent, r), make(chan error, 1)
-	o.done = done // which is Run's from the queue on
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
-	select {
-	case l.queue <- o:
-	case <-l.ended:
-		return hub.E(message.ShuttingDown, nil)
-	case <-ctx.Done():
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return l.wait(ctx, o, done)
+	// A record that cannot be taken over must not grow, and whoever looks after it
+	// should hear of it.
+	if e := l.failed.Load(); e != nil {
+		return hub.E(message.AuditUnwritable, e)
+	}
+	o := newOp(kindIntent, r)
+	err := l.inbox.sync(ctx, o)
+	if err != nil && !o.moot.Load() {
+		return hub.E(message.AuditUnwritable, hub.AsError(err))
+	}
+	return err
 }
 
-// Finish records how a call ended. That of a call that may change something has
-// been written when it returns nil, and outlives the process; any other one is
-// written within a quarter of a second. After an error it is kept, and written
-// as soon as that is possible: there is nothing to be done but to tell of it.
-func (l *Log) Finish(ctx context.Context, r *hub.CallRecord) error {
-	o := newOp(kindCall, r)
-	var done chan error
-	if r.Changing {
-		done = make(chan error, 1)
-	}
-	o.done = done // which is Run's from the queue on
+// Finish records how a call ended. That of a call that may change something
+// outlives the process when it returns; any other one does within a quarter of a
+// second. After an error it is kept in memory: there is nothing to be done but to
+// tell of it.
+func (l *Log) Finish(_ context.Context, r *hub.CallRecord) error {
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
-	if done == nil {
-		if !l.idle.add(o) {
-			l.lose()
-		}
-		return nil
+	o := newOp(kindCall, r)
+	if o.changing {
+		return l.inbox.write(o)
 	}
-	select {
-	case l.queue <- o:
-	default:
+	if !l.inbox.add(o) {
 		l.lose()
-		return nil
 	}
-	return l.wait(ctx, o, done)
+	return nil
 }
 
 // lose counts a record that finds no room. An entry tells of it, as soon as one
@@ -102,7 +88,7 @@ func (l *Log) over() bool {
 }
 
 func newOp(k kind, r *hub.CallRecord) *op {
-	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro()}
+	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro(), changing: r.Changing}
 	for i := range len(o.call) {
 		if c := o.call[i]; c <= ' ' || c > '~' {
 			o.call = strconv.QuoteToASCII(o.call) // no id of ours
@@ -113,44 +99,24 @@ func newOp(k kind, r *hub.CallRecord) *op {
 	return o
 }
 
-func (l *Log) wait(ctx context.Context, o *op, done <-chan error) error {
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		o.given.Store(true)
-		return context.Cause(ctx)
-	case <-l.ended:
-		select {
-		case err := <-done:
-			return err
-		default:
-			return hub.E(message.ShuttingDown, nil)
-		}
-	}
-}
-
-// flush writes what waits, and returns where this node's chain ends then; nil
-// if nobody writes.
+// flush takes over what waits, and returns where this node's chain ends then; nil
+// if nobody writes, or if that fails: what was written before can be read all the
+// same.
 func (l *Log) flush(ctx context.Context) *position {
 	if !l.running.Load() {
 		return nil
 	}
-	o := &op{done: make(chan error, 1), where: new(position)}
-	done := o.done
+	asked := make(chan *position, 1)
 	select {
-	case l.queue <- o:
+	case l.asked <- asked:
 	case <-l.ended:
 		return nil
 	case <-ctx.Done():
 		return nil
 	}
 	select {
-	case err := <-done:
-		if err != nil {
-			return nil // what was written before can be read all the same
-		}
-		return o.where
+	case p := <-asked:
+		return p
 	case <-l.ended:
 	case <-ctx.Done():
 	}

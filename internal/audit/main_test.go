@@ -32,7 +32,15 @@ func testKeys(t testing.TB) Keys {
 // open opens a record that keeps arguments and drops nothing.
 func open(t testing.TB, db *store.DB, keys Keys) *Log {
 	t.Helper()
-	l, err := Open(context.Background(), Options{DB: db, Keys: keys, Log: slog.New(slog.DiscardHandler), Settings: Settings{KeepArguments: true}})
+	return openIn(t, db, keys, t.TempDir())
+}
+
+// openIn is open with a journal that may have been used before.
+func openIn(t testing.TB, db *store.DB, keys Keys, dir string) *Log {
+	t.Helper()
+	l, err := Open(context.Background(), Options{
+		DB: db, Dir: dir, Keys: keys, Log: slog.New(slog.DiscardHandler), Settings: Settings{KeepArguments: true},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +53,9 @@ func run(t testing.TB, l *Log) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- l.Run(ctx) }()
-	begun := make(chan error, 1)
-	l.queue <- &op{done: begun}
-	<-begun // of what it writes first; it may fail
+	asked := make(chan *position, 1)
+	l.asked <- asked
+	<-asked // it may fail
 	ended := false
 	stop = func() {
 		if ended {

@@ -22,21 +22,26 @@ func TestMeasured(t *testing.T) {
 		if err := l.Intend(t.Context(), changing(1)); err != nil {
 			t.Fatal(err)
 		}
+		l.flush(t.Context())
 		exec(t, db, "ALTER TABLE audit_entry RENAME TO audit_gone")
+		if err := l.Intend(t.Context(), changing(2)); err != nil { // into the journal
+			t.Errorf("Intend: %v", err)
+		}
+		l.flush(t.Context())
 		if err := l.Intend(t.Context(), changing(2)); !hub.IsCode(err, message.AuditUnwritable) {
 			t.Errorf("Intend: %v", err)
 		}
-		l.flush(t.Context()) // the writer tells that it fails before it takes more
 		if m := l.Measured(); m.Up || m.Written != 1 || m.Commits != 1 {
 			t.Errorf("while it cannot be written: %+v", m)
 		}
 		exec(t, db, "ALTER TABLE audit_gone RENAME TO audit_entry")
+		l.flush(t.Context())
 		if err := l.Intend(t.Context(), changing(3)); err != nil {
 			t.Fatal(err)
 		}
 		l.flush(t.Context())
 		m := l.Measured()
-		if !m.Up || m.Written != 2 || m.Commits != 2 || m.Took <= 0 || len(m.Within) != commitSteps || m.Within[2] > 2 {
+		if !m.Up || m.Written != 3 || m.Commits != 3 || m.Took <= 0 || len(m.Within) != commitSteps || m.Within[2] > 3 {
 			t.Errorf("after: %+v", m)
 		}
 		stop()

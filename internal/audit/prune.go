@@ -30,9 +30,15 @@ func (w *writer) prune(ctx context.Context, now time.Time) error {
 		if err != nil || !more {
 			return err
 		}
-		// Who waits for a record comes in between.
-		if w.drain(); w.urgent > 0 {
+		// Who waits for the record comes in between, and so does what is much.
+		select {
+		case asked := <-w.asked:
+			w.waiting = append(w.waiting, asked)
 			w.write(ctx)
+		default:
+			if w.inbox.len() >= batchSize {
+				w.write(ctx)
+			}
 		}
 	}
 	return nil

@@ -2,26 +2,21 @@ package audit
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/store"
 )
 
 const (
-	// queueSize is how many records of a kind may wait to be taken, and backlogSize how
-	// many are kept while the database cannot be written.
-	queueSize   = 8192
+	// backlogSize is how many records are kept while the database cannot be written,
+	// besides those of calls that have an intent.
 	backlogSize = 16384
-	// delay is how long a record that nobody waits for waits for others.
+	// delay is how long a record waits for others.
 	delay = 250 * time.Millisecond
-	// siblings is how long a record waits for those of others who waited the
-	// last time as well: much less than the disk takes, and one commit for all of
-	// them costs little more than for one.
-	siblings = 200 * time.Microsecond
 	// batchSize is the number of records at which they do not wait.
 	batchSize = 2048
 	// retryAfter is the time after which writing is tried again.
@@ -34,19 +29,21 @@ const (
 type writer struct {
 	*Log
 	batch   []*op
-	urgent  int  // how many wait
-	before  int  // how many waited the last time
-	failing bool // the last attempt failed
+	intents map[string]*op     // in the batch, by call
+	waiting []chan<- *position // for it to be written
+	failing bool               // the last attempt failed
 }
 
-// Run writes the record until ctx ends, and then what is left of it with a last
-// checkpoint. It signs the chain from time to time, and drops what is too old.
-// It returns an error if what was left could not be written. It must not run
-// twice.
+func newWriter(l *Log) *writer { return &writer{Log: l, intents: make(map[string]*op)} }
+
+// Run takes the record over into the chain until ctx ends, and then what is left of
+// it with a last checkpoint. It signs the chain from time to time, and drops what
+// is too old. It returns an error if what was left could not be taken over; what
+// the journal has of it is by the next [Open]. It must not run twice.
 func (l *Log) Run(ctx context.Context) error {
 	l.running.Store(true)
 	defer l.end.Do(func() { close(l.ended) })
-	w := &writer{Log: l}
+	w := newWriter(l)
 	// What is under way is written as a whole, also when ctx ends.
 	whole := context.WithoutCancel(ctx)
 	tick := time.NewTicker(time.Minute)
@@ -55,77 +52,50 @@ func (l *Log) Run(ctx context.Context) error {
 	due.Stop()
 	for {
 		select {
-		case o := <-l.queue:
-			w.take(o)
-			w.gather()
+		case asked := <-l.asked:
+			w.waiting = append(w.waiting, asked)
 			w.write(whole)
-		case <-l.idle.bell:
+		case <-l.inbox.bell:
 			switch {
-			case l.idle.len() >= batchSize && !w.failing:
-				w.drain()
+			case w.failing: // it is due already
+			case l.inbox.len() >= batchSize:
 				w.write(whole)
-			case len(w.batch) == 0:
+			default:
 				due.Reset(delay)
 			}
+			continue
 		case <-due.C:
-			w.drain()
 			w.write(whole)
 		case <-tick.C:
-			w.drain()
 			w.write(whole)
-			if err := w.prune(whole, time.Now()); err != nil {
-				w.log.WarnContext(ctx, "old entries of the record of calls could not be dropped", "error", err)
-			}
+			w.tidy(whole)
 		case <-ctx.Done():
 			return w.last(whole)
 		}
-		switch { // what is left
-		case len(w.batch) == 0:
-		case w.failing:
+		if w.failing {
 			due.Reset(retryAfter)
-		default: // it came while old entries were dropped
-			due.Reset(delay)
 		}
 	}
 }
 
-// take puts a record to those that are to be written.
+// take puts a record to those that are to be written. An intent whose outcome came
+// before it was written needs no entry: that of the outcome has all of it.
 func (w *writer) take(o *op) {
-	if o.done != nil {
-		w.urgent++
-	}
-	if len(w.batch) >= backlogSize && o.done == nil {
+	switch intent := w.intents[o.call]; {
+	case o.kind == kindIntent:
+		w.intents[o.call] = o
+	case intent != nil:
+		intent.moot.Store(true)
+		delete(w.intents, o.call)
+	case len(w.batch) >= backlogSize && w.chain.open[o.call] == 0:
 		w.lose()
 		return
 	}
 	w.batch = append(w.batch, o)
 }
 
-// gather takes what has come meanwhile, and gives those a moment who are about
-// to come.
-func (w *writer) gather() {
-	w.drain()
-	if w.urgent < w.before {
-		time.Sleep(siblings)
-		w.drain()
-	}
-}
-
-// drain takes what has come meanwhile.
-func (w *writer) drain() {
-	w.idle.each(w.take)
-	for range queueSize {
-		select {
-		case o := <-w.queue:
-			w.take(o)
-		default:
-			return
-		}
-	}
-}
-
-// write writes all that waits, and signs it if it is time. Whoever waits is
-// told; what nobody could be refused is kept if it fails.
+// write writes all that waits, and signs it if it is time. What cannot be written
+// is kept. Whoever waits is told.
 func (w *writer) write(ctx context.Context) {
 	err := w.attempt(ctx, false)
 	switch {
@@ -139,7 +109,7 @@ func (w *writer) write(ctx context.Context) {
 }
 
 func (w *writer) attempt(ctx context.Context, final bool) error {
-	w.before, w.urgent = w.urgent, 0
+	w.inbox.each(w.take)
 	done, err := w.chain.settle(ctx)
 	if done != nil {
 		w.drop(done.ops)
@@ -147,26 +117,21 @@ func (w *writer) attempt(ctx context.Context, final bool) error {
 	if err == nil {
 		err = w.extend(ctx, final)
 	}
-	kept := w.batch[:0]
-	for _, o := range w.batch {
-		if o.where != nil && err == nil {
-			*o.where = position{w.chain.seq, w.chain.hash}
-		}
-		if o.kind == kindIntent && err != nil {
-			o.answer(hub.E(message.AuditUnwritable, hub.AsError(err)))
-		} else {
-			o.answer(err)
-		}
-		switch {
-		case err == nil || o.kind != kindCall: // an intent was refused, and its call is not sent
-		case len(kept) < backlogSize:
-			kept = append(kept, o)
-		default:
-			w.lose()
-		}
+	var p *position
+	if err == nil {
+		clear(w.batch)
+		w.batch = w.batch[:0]
+		clear(w.intents)
+		w.inbox.taken()
+		w.failed.Store(nil)
+		p = &position{w.chain.seq, w.chain.hash}
+	} else {
+		w.failed.Store(hub.AsError(err))
 	}
-	clear(w.batch[len(kept):])
-	w.batch = kept
+	for _, asked := range w.waiting {
+		asked <- p // it has room for one
+	}
+	w.waiting = nil
 	return err
 }
 
@@ -180,11 +145,11 @@ func (w *writer) extend(ctx context.Context, final bool) error {
 		x.op(c.node, &op{kind: kindLost, at: now.UnixMicro(), head: strconv.AppendInt([]byte(`{"lost":`), lost, 10)})
 	}
 	for _, o := range w.batch {
-		if o.kind == "" || o.kind == kindIntent && o.given.Load() {
+		if o.kind == kindIntent && o.moot.Load() {
 			continue
 		}
-		if o.kind == kindIntent {
-			durability = store.Disk
+		if o.changing {
+			durability = store.Disk // the journal forgets it then
 		}
 		x.op(c.node, o)
 	}
@@ -212,24 +177,29 @@ func (w *writer) drop(written []*op) {
 	w.batch = slices.DeleteFunc(w.batch, func(o *op) bool { return is[o] })
 }
 
+// tidy drops what is too old.
+func (w *writer) tidy(ctx context.Context) {
+	if err := w.prune(ctx, time.Now()); err != nil {
+		w.log.WarnContext(ctx, "old entries of the record of calls could not be dropped", "error", err)
+	}
+	if w.failing {
+		return
+	}
+	if err := w.inbox.trim(); err != nil {
+		w.log.WarnContext(ctx, "the journal of the record of calls could not be emptied", "error", err)
+	}
+}
+
 // last writes what is left.
 func (w *writer) last(ctx context.Context) error {
 	var err error
 	for range 3 {
-		w.drain()
 		if err = w.attempt(ctx, true); err == nil {
+			err = w.inbox.trim()
 			break
 		}
 		time.Sleep(retryAfter)
 	}
 	w.end.Do(func() { close(w.ended) })
-	// What came after the last look was not refused yet.
-	for {
-		select {
-		case o := <-w.queue:
-			o.answer(hub.E(message.ShuttingDown, nil))
-		default:
-			return err
-		}
-	}
+	return errors.Join(err, w.inbox.close())
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -54,11 +53,14 @@ type Request struct {
 
 // Result is the answer to a call: Message with the edits made.
 type Result struct {
-	Message wire.Message   // Response or Failure, with an id of no meaning to the caller; nobody else refers to its bytes
-	Edits   []wire.Edit    // of URIs in it that callers know by another form; they touch neither id, resultType nor a _meta
-	Era     protocol.Era   // of the server; Legacy where the hub has answered itself
-	Server  string         // that answered, by its key; "" for the hub itself
-	Entry   *catalog.Entry // the tool that was called; nil for what is no tool of a server's
+	// Message is a Response or a Failure, with an id of no meaning to the caller;
+	// nobody else refers to its bytes. Era is Legacy where the hub has answered
+	// itself.
+	*upstream.Reply
+
+	Edits  []wire.Edit    // of URIs in Message that callers know by another form; they touch neither id, resultType nor a _meta
+	Server string         // that answered, by its key; "" for the hub itself
+	Entry  *catalog.Entry // the tool that was called; nil for what is no tool of a server's
 }
 
 // Options is what a [Pipeline] is made of.
@@ -208,7 +210,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	if err = p.do(hub.WithCall(ctx, r.record), r); err != nil {
 		return nil, err
 	}
-	res := &Result{Message: r.reply.Message, Edits: r.edits, Era: r.reply.Era, Entry: r.entry}
+	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry}
 	if r.server != nil {
 		res.Server = r.server.Key
 	}

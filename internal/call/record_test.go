@@ -28,7 +28,7 @@ func record(t *testing.T) (l *audit.Log, end func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err = audit.Open(t.Context(), audit.Options{DB: db, Keys: keys, Log: log, Settings: audit.Settings{KeepArguments: true}})
+	l, err = audit.Open(t.Context(), audit.Options{DB: db, Dir: t.TempDir(), Keys: keys, Log: log, Settings: audit.Settings{KeepArguments: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

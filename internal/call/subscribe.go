@@ -227,7 +227,7 @@ func Refusal(err error) *Result {
 	default:
 		return nil
 	}
-	return &Result{Message: refused.Reply.Message, Era: refused.Reply.Era, Server: hub.AsError(err).Args["server"]}
+	return &Result{Reply: &refused.Reply, Server: hub.AsError(err).Args["server"]}
 }
 
 // Unsubscribe undoes Subscribe. What is not subscribed to is left alone.

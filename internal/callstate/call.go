@@ -44,7 +44,7 @@ type Call struct {
 	s *session
 
 	// Of the tracker's mu.
-	state   hub.CallState
+	state   hub.CallState // but for the Message of some; see message
 	user    string
 	texts   hub.CallMessages
 	lang    message.Lang
@@ -69,7 +69,6 @@ func (t *Tracker) Begin(b Beginning) *Call {
 			Arguments: b.Arguments, Started: time.Now(), MaxRetries: b.MaxRetries,
 		},
 	}
-	c.state.Message = c.told(b.Messages.Calling, message.Calling)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c.s = t.session(b.Session)
@@ -77,6 +76,18 @@ func (t *Tracker) Begin(b Beginning) *Call {
 	t.show(c.s, c)
 	t.tell(c.s)
 	return c
+}
+
+// message is what a person is told of how the call stands. That it is under way, or
+// went well, is put into words only when somebody looks.
+func (c *Call) message() string {
+	switch c.state.Status {
+	case hub.CallCalling:
+		return c.told(c.texts.Calling, message.Calling)
+	case hub.CallSuccess:
+		return c.told(c.texts.Success, message.Succeeded)
+	}
+	return c.state.Message
 }
 
 // told is the text of a state: the caller's own, that of the configuration, or
@@ -171,12 +182,11 @@ func (c *Call) End(outcome hub.Outcome, err error, result []byte) {
 // finish fills in how the call ended.
 func (c *Call) finish(now time.Time, outcome hub.Outcome, err error, result []byte) {
 	t, st := c.t, &c.state
-	st.Ended, st.Status, st.Code, st.Error = now, hub.CallSuccess, "", ""
+	st.Ended, st.Status, st.Code, st.Error, st.Message = now, hub.CallSuccess, "", "", ""
 	if t.keep(len(result), MaxResult) {
 		st.Result = bytes.Clone(result)
 	}
 	if outcome == hub.OutcomeOK {
-		st.Message = c.told(c.texts.Success, message.Succeeded)
 		return
 	}
 	st.Status = hub.CallFailed

@@ -15,13 +15,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // display is a tracker, with what is published of it.
 type display struct {
 	*Tracker
-	sub *bus.Subscription
+	sub  *bus.Subscription
+	stop func() // ends Run, if it runs
 }
 
 func newDisplay(t *testing.T) *display {
 	t.Helper()
 	b := &bus.Bus{}
-	d := &display{New(Options{Bus: b}), b.Subscribe(1 << 15)}
+	d := &display{Tracker: New(Options{Bus: b}), sub: b.Subscribe(1 << 15)}
 	t.Cleanup(d.sub.Close)
 	return d
 }
@@ -37,10 +38,11 @@ func (d *display) running(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	t.Cleanup(func() {
+	d.stop = func() {
 		cancel()
 		<-done
-	})
+	}
+	t.Cleanup(d.stop)
 }
 
 // published are the states that were published since it was asked last.

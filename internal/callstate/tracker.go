@@ -29,7 +29,8 @@ const (
 // Options is what a [Tracker] is made of.
 type Options struct {
 	// Bus gets a [hub.CallStateChanged] for each change, in the order of the
-	// changes; nil tells nobody.
+	// changes; nil tells nobody. If it conflates, then of the changes of a session
+	// within a moment it gets only the last one, at the end of that.
 	Bus *bus.Bus
 }
 
@@ -48,8 +49,10 @@ type Tracker struct {
 	recent   list.List           // of *session, by their last beginning
 	good     list.List           // of *session that show success, by their end
 	bad      list.List           // of *session that show failure, by their end
-	due      time.Time           // when Run looks for what is to be reset; zero if it does not
+	due      time.Time           // when Run looks for what is to be reset or told; zero if it does not
 	kept     int                 // bytes of results and requests
+	untold   []*session          // whose last change is not published, by their first one
+	telling  time.Time           // when those are told
 }
 
 // session is what is known of a session that is not idle.
@@ -61,9 +64,11 @@ type session struct {
 	seat    *list.Element // in recent
 	rest    *list.Element // in good or bad; nil while the shown call is under way
 	gone    bool          // it is forgotten, though it may have calls under way
+	untold  bool          // its last change is not published
 }
 
-// New returns a tracker. Unless [Tracker.Run] runs, no end is ever reset.
+// New returns a tracker. Unless [Tracker.Run] runs, no end is ever reset, and
+// nothing is published on a bus that conflates.
 func New(opt Options) *Tracker {
 	return &Tracker{bus: opt.Bus, wake: make(chan struct{}, 1), sessions: make(map[string]*session)}
 }
@@ -157,17 +162,44 @@ func (t *Tracker) forget(s *session) {
 	}
 }
 
-// tell publishes what the session shows. The caller holds mu.
+// tell publishes what the session shows: now or, if nobody wants each change, with
+// what else there is in a moment. Most states are over by then, and those cost
+// more than the calls themselves. The caller holds mu.
 func (t *Tracker) tell(s *session) {
-	if t.bus != nil {
-		t.bus.Publish(hub.CallStateChanged{State: s.state()})
+	switch {
+	case t.bus == nil:
+	case !t.bus.Conflates():
+		t.publish(s)
+	case !s.untold:
+		s.untold = true
+		if t.untold = append(t.untold, s); len(t.untold) == 1 {
+			t.telling = time.Now().Add(tellAfter)
+			t.lookAt(t.telling)
+		}
 	}
+}
+
+// publish publishes what the session shows. The caller holds mu.
+func (t *Tracker) publish(s *session) {
+	s.untold = false
+	t.bus.Publish(hub.CallStateChanged{State: s.state()})
+}
+
+// catchUp publishes what was not told yet. The caller holds mu.
+func (t *Tracker) catchUp() {
+	for _, s := range t.untold {
+		if s.untold && !s.gone { // that it is gone was told
+			t.publish(s)
+		}
+	}
+	clear(t.untold)
+	t.untold = t.untold[:0]
 }
 
 // state is what the session shows.
 func (s *session) state() hub.CallState {
 	state := s.shown.state
-	state.Others = len(s.running)
+	state.Message, state.Others = s.shown.message(), len(s.running)
 	if !s.shown.over {
 		state.Others--
 	}

@@ -326,6 +326,55 @@ func TestNobody(t *testing.T) {
 	}
 }
 
+// While nobody wants each change, of those of a session within a moment only the
+// last one is published; from then on that somebody does, each is.
+func TestConflation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDisplay(t)
+		d.running(t)
+		d.sub.Conflate(true)
+		want := func(when string, want ...hub.CallStatus) {
+			t.Helper()
+			if got := statuses(d.published()); !slices.Equal(got, want) {
+				t.Errorf("%s %v is published, not %v", when, got, want)
+			}
+		}
+		for range 3 {
+			d.Begin(beginning("s", "1")).End(hub.OutcomeOK, nil, nil)
+		}
+		d.Begin(beginning("s", "2"))
+		last := d.Begin(beginning("x", "3"))
+		time.Sleep(tellAfter - time.Millisecond)
+		synctest.Wait()
+		want("before the moment is over")
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		want("after it", "calling", "calling")
+		time.Sleep(time.Hour)
+		last.End(hub.OutcomeOK, nil, nil)
+		time.Sleep(tellAfter)
+		synctest.Wait()
+		want("at a later end", "success")
+
+		d.Begin(beginning("s", "4"))
+		d.sub.Conflate(false)
+		d.Begin(beginning("s", "5")).End(hub.OutcomeOK, nil, nil)
+		want("if each is wanted", "calling", "success")
+		time.Sleep(tellAfter)
+		synctest.Wait()
+		want("once more")
+
+		d.sub.Conflate(true)
+		d.Begin(beginning("y", "6"))
+		if err := d.Clear("x"); err != nil {
+			t.Error(err)
+		}
+		want("of what is forgotten", "idle")
+		d.stop()
+		want("at the end", "calling")
+	})
+}
+
 func TestSessionNames(t *testing.T) {
 	p := hub.Principal{Subject: "local", Door: hub.DoorREST}
 	all := []string{Session(p, ""), Session(p, hub.SessionRef("x")), Session(p, Named("local", "x")), Session(p, Named("caller", "x")), Named("local", "y")}

@@ -80,13 +80,19 @@ func archive(ctx context.Context, w io.Writer, dir, config string, database stor
 		}
 		count++
 	}
+	if target, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = target // the walk does not follow a link
+	}
+	// What the database takes over from the journal while it is copied is in one of
+	// the two copies, or in both.
+	n, err := addJournal(tape, datadir.Layout(dir))
+	if count += n; err != nil {
+		return count, 0, err
+	}
 	if database.URL != "" || exists(database.Path) {
 		if rows, err = addDatabase(ctx, tape, database); err != nil {
 			return count, 0, err
 		}
-	}
-	if target, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = target // the walk does not follow a link
 	}
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		switch {
@@ -101,8 +107,11 @@ func archive(ctx context.Context, w io.Writer, dir, config string, database stor
 		if err != nil {
 			return err
 		}
-		if name == datadir.Layout(dir).Trees() {
+		switch name {
+		case datadir.Layout(dir).Trees():
 			return fs.SkipDir // it is about processes, which nobody can restore
+		case datadir.Layout(dir).AuditJournal():
+			return fs.SkipDir // it is there already
 		}
 		if entry.IsDir() {
 			return tape.WriteHeader(directory(path.Join("data", filepath.ToSlash(rel))))
@@ -120,6 +129,40 @@ func archive(ctx context.Context, w io.Writer, dir, config string, database stor
 		return nil
 	})
 	return count, rows, err
+}
+
+// addJournal puts the journal of the record on the tape, which a hub writes over
+// and empties while it is read.
+func addJournal(tape *tar.Writer, dir datadir.Layout) (count int, err error) {
+	files, err := os.ReadDir(dir.AuditJournal())
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	name := path.Join("data", filepath.Base(dir.AuditJournal()))
+	if err := tape.WriteHeader(directory(name)); err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		if !file.Type().IsRegular() {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(dir.AuditJournal(), file.Name()))
+		if err != nil {
+			return count, err
+		}
+		header := &tar.Header{Name: path.Join(name, file.Name()), Mode: 0o600, Size: int64(len(text)), ModTime: time.Now(), Typeflag: tar.TypeReg}
+		if err := tape.WriteHeader(header); err != nil {
+			return count, err
+		}
+		if _, err := tape.Write(text); err != nil {
+			return count, err
+		}
+		count++
+	}
+	return count, nil
 }
 
 // addDatabase puts a copy of the database on the tape. It stands in a file of its

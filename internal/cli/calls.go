@@ -76,7 +76,7 @@ func (p *printer) records(list []api.CallRecord) {
 			took, answer = milliseconds(v.Duration), size(v.Bytes)
 		}
 		rows[i] = row{cells: []string{
-			v.Time.Local().Format(time.DateTime), p.outcome(v.Outcome), clean(v.Name), clean(v.Subject), clean(v.Door), took, answer, p.paint(dim, v.ID),
+			v.Time.Local().Format(time.DateTime), p.outcome(v.Outcome), clean(v.Name), clean(v.Subject), clean(v.Door), took, answer, p.paint(dim, clean(v.ID)),
 		}}
 		if v.Reason != "" {
 			rows[i].below = []string{p.paint(red, oneLine(v.Reason))}

@@ -38,6 +38,10 @@ func (l Layout) Store() string { return l.join("toolcrib.db") }
 // AuditKey is the file of the key that the record of calls is signed with.
 func (l Layout) AuditKey() string { return l.join("keys", "audit.key") }
 
+// AuditJournal is the directory with what the record of calls has and the database
+// does not have yet.
+func (l Layout) AuditJournal() string { return l.join("audit") }
+
 // HubFile is the file that says how to reach the hub that holds the directory.
 func (l Layout) HubFile() string { return l.join("hub.json") }
 

@@ -18,7 +18,19 @@ const maxBatch = 64 << 10
 // for each that is kept.
 type batch struct {
 	first, last, seq int64
-	body             []byte
+	body             string
+}
+
+// maker makes batches, one after the other in the same room.
+type maker struct {
+	body  []byte
+	lines []line
+}
+
+// line is where the text of an event stands in a batch.
+type line struct {
+	of       *event
+	from, to int
 }
 
 // latest are those of the events that are kept of their session's states: of
@@ -34,34 +46,48 @@ func latest(events []*event) map[string]*event {
 	return last
 }
 
-// newBatch makes a batch of the first of the events, of which there is one at
-// least, and returns how many those were.
-func newBatch(events []*event, latest map[string]*event) (b batch, n int) {
+// batch makes a batch of the first of the events, of which there is one at
+// least, and returns how many those were. From then on they have their text from
+// it, so that it is in memory once.
+func (m *maker) batch(events []*event, latest map[string]*event) (b batch, n int) {
 	b.first = events[0].id
-	b.body = make([]byte, 0, min(len(events)*1024, maxBatch+maxBatch/8))
-	for n < len(events) && len(b.body) < maxBatch {
+	m.body = m.body[:0]
+	for n < len(events) && len(m.body) < maxBatch {
 		e := events[n]
 		if e.kind != api.KindCallState || latest[e.session] == e {
-			b.body = e.appendLine(b.body)
+			from, to := m.add(e)
+			m.lines = append(m.lines, line{e, from, to})
 		}
 		b.last, b.seq = e.id, e.seq
 		n++
 	}
+	b.body = string(m.body)
+	for _, l := range m.lines {
+		l.of.set(b.body[l.from:l.to])
+	}
+	clear(m.lines)
+	m.lines = m.lines[:0]
 	return b, n
 }
 
-// appendLine writes what is needed to make the event anew.
-func (e *event) appendLine(b []byte) []byte {
-	b = strconv.AppendInt(append(b, `{"n":`...), e.seq, 10)
+// add writes what is needed to make the event anew, and returns where its text
+// stands.
+func (m *maker) add(e *event) (from, to int) {
+	b := strconv.AppendInt(append(m.body, `{"n":`...), e.seq, 10)
 	for _, m := range [...]struct{ name, value string }{{"server", e.server}, {"session", e.session}, {"subject", e.subject}} {
 		if m.value != "" {
-			b = append(b, `,"`+m.name+`":`...)
+			b = append(b, `,"`...)
+			b = append(b, m.name...)
+			b = append(b, `":`...)
 			b = wire.AppendString(b, m.value)
 		}
 	}
 	b = append(b, `,"event":`...)
-	b = append(b, e.data()...)
-	return append(b, "}\n"...)
+	from = len(b)
+	b = e.appendData(b)
+	to = len(b)
+	m.body = append(b, "}\n"...)
+	return from, to
 }
 
 // decode reads the events of a batch after the one with the id; its own last one
@@ -90,7 +116,7 @@ func decode(body []byte, after, last int64) ([]*event, error) {
 		}
 		if at = head.ID; at > after {
 			events = append(events, &event{
-				id: at, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, subject: l.Subject, line: l.Event, size: len(line),
+				id: at, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, subject: l.Subject, line: string(l.Event), size: len(line),
 			})
 		}
 	}

@@ -41,7 +41,7 @@ func BenchmarkTake(b *testing.B) {
 		b.ReportAllocs()
 		i := 0
 		for b.Loop() {
-			l.one(taken{event: three[i%3]})
+			l.note(taken{event: three[i%3]})
 			if i++; opt.DB != nil && i%7500 == 0 {
 				l.flush(b.Context())
 			}

@@ -116,12 +116,12 @@ func TestWrittenUnseen(t *testing.T) {
 		l, err := Open(t.Context(), Options{DB: db, Node: "n"})
 		must(t, err)
 		from := l.last
-		l.one(taken{event: ended("a")})
-		l.one(taken{event: state("s", "local", hub.CallCalling)})
-		b, _ := newBatch(l.pending, latest(l.pending))
+		l.note(taken{event: ended("a")})
+		l.note(taken{event: state("s", "local", hub.CallCalling)})
+		b, _ := l.maker.batch(l.pending, latest(l.pending))
 		must(t, l.insert(t.Context(), b))
-		l.one(taken{event: state("s", "local", hub.CallSuccess)})
-		l.one(taken{event: ended("b")})
+		l.note(taken{event: state("s", "local", hub.CallSuccess)})
+		l.note(taken{event: ended("b")})
 		if !l.flush(t.Context()) {
 			t.Fatal("nothing can be written any more")
 		}

@@ -66,16 +66,35 @@ func missing(reason string, n int64) *event {
 }
 
 // data is the event as one line of JSON, an [api.Event] without what only the
-// memory keeps. It is written by whoever needs it first, which for most states is
+// memory keeps. It is made by whoever needs it first, which for most states is
 // nobody.
-func (e *event) data() []byte {
-	e.once.Do(func() {
-		if e.line == nil {
-			e.line = e.encode(make([]byte, 0, 512))
-		}
-		e.published = nil
-	})
+func (e *event) data() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.line == "" {
+		e.line, e.published = string(e.encode(make([]byte, 0, 512))), nil
+	}
 	return e.line
+}
+
+// appendData is data for whoever writes it into something larger, and may then
+// say by set where it stands.
+func (e *event) appendData(b []byte) []byte {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.line == "" {
+		return e.encode(b)
+	}
+	return append(b, e.line...)
+}
+
+// set takes over the event's data, unless somebody else had need of it meanwhile.
+func (e *event) set(data string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.line == "" {
+		e.line, e.published = data, nil
+	}
 }
 
 func (e *event) encode(b []byte) []byte {

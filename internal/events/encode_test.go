@@ -85,7 +85,7 @@ func TestResult(t *testing.T) {
 	if bytes.ContainsAny(line, "\r\n") || string(got.State.Result) != `{ "content":  []}` {
 		t.Errorf("%s", line)
 	}
-	if bytes.Contains(e.appendLine(nil), []byte("content")) {
+	if bytes.Contains(written(e), []byte("content")) {
 		t.Error("the result would be written to the database")
 	}
 	if string(s.Result) != "{\n\"content\":\r\n[]}" {
@@ -104,8 +104,8 @@ func TestErrorOfAServer(t *testing.T) {
 		if got.State.Error != s.Error || string(got.State.Result) != string(s.Result) {
 			t.Errorf("%q: a listener gets %+v", code, got.State)
 		}
-		if bytes.Contains(e.appendLine(nil), []byte("such")) != kept {
-			t.Errorf("%q: the database gets %s", code, e.appendLine(nil))
+		if bytes.Contains(written(e), []byte("such")) != kept {
+			t.Errorf("%q: the database gets %s", code, written(e))
 		}
 	}
 }
@@ -143,10 +143,17 @@ func TestOtherKinds(t *testing.T) {
 	}
 }
 
+// written is an event as it stands in a batch.
+func written(e *event) []byte {
+	var m maker
+	m.add(e)
+	return m.body
+}
+
 func FuzzDecode(f *testing.F) {
 	e := &event{id: 5, seq: 1, kind: api.KindToolsChanged, server: `s"`, session: "x", subject: "y"}
 	e.published = hub.ToolsChanged{}
-	f.Add(e.appendLine(nil), int64(4), int64(5))
+	f.Add(written(e), int64(4), int64(5))
 	f.Add([]byte("{}\n\n"), int64(-1), int64(0))
 	f.Add([]byte(`{"n":1,"event":{"id":9,"kind":"gap"}}`), int64(0), int64(9))
 	f.Fuzz(func(t *testing.T, body []byte, after, last int64) {
@@ -160,7 +167,7 @@ func FuzzDecode(f *testing.F) {
 				t.Fatalf("%d is not after %d", e.id, at)
 			}
 			at = e.id
-			again, err := decode(e.appendLine(nil), after, e.id)
+			again, err := decode(written(e), after, e.id)
 			if err != nil || len(again) != 1 || again[0].id != e.id || again[0].session != e.session {
 				t.Fatalf("%+v became %+v, %v", e, again, err)
 			}

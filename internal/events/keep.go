@@ -59,14 +59,14 @@ func (l *Log) mark(ctx context.Context, tx *sql.Tx, reserved int64) error {
 	return nil
 }
 
-// reserve sees to it that the next id is reserved. As long as events come it is,
-// by what is written with them. If it cannot be done the events go on, and their
-// ids could be used again only if the clock also goes back.
-func (l *Log) reserve() {
+// reserve sees to it that the next n ids are reserved. As long as events come they
+// are, by what is written with them. If it cannot be done the events go on, and
+// their ids could be used again only if the clock also goes back.
+func (l *Log) reserve(n int) {
 	now := time.Now().UnixMicro()
 	l.mu.Lock()
-	next := max(now, l.last+1)
-	enough := next < l.reserved || l.opt.DB == nil
+	next := max(now, l.last+1) + int64(n)
+	enough := next <= l.reserved || l.opt.DB == nil
 	if !enough {
 		l.reserved = next + reserveFor.Microseconds()
 	}
@@ -133,7 +133,7 @@ func (l *Log) flush(ctx context.Context) bool {
 			return true
 		}
 		for latest := latest(pending); len(pending) > 0; {
-			b, n := newBatch(pending, latest)
+			b, n := l.maker.batch(pending, latest)
 			err := l.insert(ctx, b)
 			l.say(err)
 			if err != nil {
@@ -169,7 +169,7 @@ func (l *Log) insert(ctx context.Context, b batch) error {
 	err := l.opt.DB.Tx(ctx, store.Process, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO event_batch (node, first, last, count, size, body) VALUES ($1, $2, $3, $4, $5, $6)
 			ON CONFLICT (node, first) DO UPDATE SET last = excluded.last, count = excluded.count, size = excluded.size, body = excluded.body`,
-			l.opt.Node, b.first, b.last, b.seq, len(b.body), string(b.body))
+			l.opt.Node, b.first, b.last, b.seq, len(b.body), b.body)
 		if err != nil {
 			return fmt.Errorf("writing events: %w", err)
 		}

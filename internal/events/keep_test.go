@@ -84,14 +84,14 @@ func TestReserved(t *testing.T) {
 	l, err := Open(t.Context(), Options{DB: db, Node: "n"})
 	must(t, err)
 	l.last = l.reserved // as if that time had passed
-	l.reserve()
+	l.reserve(1)
 	l.add(describe(hub.ToolsChanged{}))
 	var reserved int64
 	must(t, db.QueryRow("SELECT reserved FROM event_mark").Scan(&reserved))
 	if l.last > reserved || l.reserved > reserved {
 		t.Errorf("the id %d is used, %d are reserved, and %d are taken to be", l.last, reserved, l.reserved)
 	}
-	must(t, l.insert(t.Context(), batch{first: reserved, last: reserved, body: []byte("{}")}))
+	must(t, l.insert(t.Context(), batch{first: reserved, last: reserved, body: "{}"}))
 	var further int64
 	must(t, db.QueryRow("SELECT reserved FROM event_mark").Scan(&further))
 	if further < reserved+reserveFor.Microseconds() || l.reserved != further {
@@ -123,6 +123,28 @@ func TestSlow(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An event is the same before it is written, when it has been, and as it is read
+// from the database.
+func TestTextOfAnEvent(t *testing.T) {
+	db := storetest.Open(t, storetest.SQLite(t))
+	l := begin(t, Options{DB: db, Node: "n"})
+	from := l.last
+	l.bus.Publish(ended("read early"))
+	early := l.next(t, l.Read(from, Filter{}), 1)
+	l.bus.Publish(ended("written first"))
+	l.settle(t, 2)
+	l.writtenDown(t)
+	late := l.next(t, l.Read(from, Filter{}), 2)
+	if diff := cmp.Diff(early, late[:1]); diff != "" {
+		t.Error(diff)
+	}
+	l.stop()
+	l = begin(t, Options{DB: db, Node: "n"})
+	if diff := cmp.Diff(late, l.next(t, l.Read(from, Filter{}), 2)); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Of states that followed each other at once the last one is kept, without the

@@ -77,7 +77,10 @@ type Log struct {
 	wrote chan struct{} // there is something to write
 	looks chan struct{} // held by those who read in the database
 
+	fresh []*event // of the goroutine that adds: what it has just made
+
 	// Of the goroutine that writes.
+	maker  maker
 	size   int64 // of what is in the database; -1 if that is not known yet
 	failed bool  // the last try
 }
@@ -95,10 +98,10 @@ type event struct {
 	said    string // by the server, as its error; the same
 	size    int    // that it takes in memory, about
 
-	once      sync.Once
+	mu        sync.Mutex
 	published hub.Event    // until it is encoded
 	gap       api.EventGap // of a gap
-	line      []byte       // see data
+	line      string       // see data
 }
 
 // Figures are how the stream goes, since Open.
@@ -144,7 +147,25 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 	for _, b := range opt.Buses {
 		l.subs = append(l.subs, b.Subscribe(queue))
 	}
+	l.conflate(true)
 	return l, nil
+}
+
+// listen counts who listens. The caller holds mu.
+func (l *Log) listen(n int) {
+	before := l.figures.Listeners > 0
+	l.figures.Listeners += n
+	if now := l.figures.Listeners > 0; now != before {
+		l.conflate(!now)
+	}
+}
+
+// conflate says whether of the states of a session within a moment only the last
+// one is needed. While nobody listens it is, as that is what is written down.
+func (l *Log) conflate(content bool) {
+	for _, s := range l.subs {
+		s.Conflate(content)
+	}
 }
 
 // SetRetention says how long events are kept in the database from now on; 0 for
@@ -152,20 +173,23 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 // are gone do not come back.
 func (l *Log) SetRetention(d time.Duration) { l.retention.Store(int64(cmp.Or(d, DefaultRetention))) }
 
-// add gives an event its id and keeps it. Only one goroutine adds.
-func (l *Log) add(e *event) {
-	e.at = time.Now()
+// add gives events their ids and keeps them. Only one goroutine adds.
+func (l *Log) add(events ...*event) {
+	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.id, e.seq = max(e.at.UnixMicro(), l.last+1), l.seq+1
-	l.last, l.seq, l.news = e.id, e.seq, true
-	l.figures.Published++
-	l.figures.Missed += e.gap.Missed
-	l.ring.push(e)
-	if l.opt.DB == nil {
-		l.written = e.id
-	} else {
-		l.await(e)
+	for _, e := range events {
+		e.at = now
+		e.id, e.seq = max(now.UnixMicro(), l.last+1), l.seq+1
+		l.last, l.seq, l.news = e.id, e.seq, true
+		l.figures.Published++
+		l.figures.Missed += e.gap.Missed
+		l.ring.push(e)
+		if l.opt.DB == nil {
+			l.written = e.id
+		} else {
+			l.await(e)
+		}
 	}
 	if last := l.ring.trim(l.written); l.opt.DB == nil && last != nil {
 		l.pruned, l.prunedSeq = last.id, last.seq

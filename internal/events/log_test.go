@@ -37,6 +37,23 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// Of states that are over within a moment none is wanted unless somebody listens.
+func TestConflation(t *testing.T) {
+	l := begin(t, Options{})
+	if !l.bus.Conflates() {
+		t.Error("each state is wanted, and nobody listens")
+	}
+	one, other := l.Read(Now, Filter{}), l.Read(Now, Filter{})
+	one.Close()
+	if l.bus.Conflates() {
+		t.Error("not each state is wanted, and somebody listens")
+	}
+	other.Close()
+	if !l.bus.Conflates() {
+		t.Error("each state is wanted, and nobody listens any more")
+	}
+}
+
 func TestFilter(t *testing.T) {
 	l := begin(t, Options{})
 	from := l.last
@@ -203,7 +220,7 @@ func TestManyListeners(t *testing.T) {
 
 // toolOf is the tool in the data of a call, as JSON.
 func toolOf(e Event) string {
-	_, rest, _ := strings.Cut(string(e.event.data()), `"tool":`)
+	_, rest, _ := strings.Cut(e.event.data(), `"tool":`)
 	tool, _, _ := strings.Cut(rest, ",")
 	return tool
 }

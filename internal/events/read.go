@@ -78,7 +78,7 @@ func (l *Log) Read(after int64, f Filter) *Reader {
 	r := &Reader{log: l, filter: f, at: after}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.figures.Listeners++
+	l.listen(1)
 	if after == Now {
 		r.at, r.seq = l.last, l.seq
 	}
@@ -89,7 +89,7 @@ func (l *Log) Read(after int64, f Filter) *Reader {
 func (r *Reader) Close() {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
-	r.log.figures.Listeners--
+	r.log.listen(-1)
 }
 
 // Next appends to dst the events that come next, as many as there are but no

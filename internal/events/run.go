@@ -12,7 +12,7 @@ import (
 const (
 	queue      = 8 << 10                // events of one bus that wait to be taken
 	together   = 1 << 10                // that are taken at once
-	writeEvery = 250 * time.Millisecond // what is younger may be lost when the hub is killed
+	writeEvery = 225 * time.Millisecond // with what states wait for before: what is younger than a quarter of a second may be lost when the hub is killed
 	pruneEvery = time.Minute
 	endLimit   = 5 * time.Second // to write what is left at the end
 )
@@ -93,9 +93,7 @@ func (l *Log) take(in <-chan []taken) {
 			if !more {
 				return
 			}
-			for i := range t {
-				l.one(t[i])
-			}
+			l.note(t...)
 			if quiet != nil {
 				continue
 			}
@@ -108,13 +106,18 @@ func (l *Log) take(in <-chan []taken) {
 	}
 }
 
-// one adds what was published.
-func (l *Log) one(t taken) {
-	l.reserve()
-	if t.lost > 0 {
-		l.add(missing(gapRush, t.lost))
+// note adds what was published.
+func (l *Log) note(all ...taken) {
+	l.reserve(2 * len(all))
+	for _, t := range all {
+		if t.lost > 0 {
+			l.fresh = append(l.fresh, missing(gapRush, t.lost))
+		}
+		if e := describe(t.event); e != nil {
+			l.fresh = append(l.fresh, e)
+		}
 	}
-	if e := describe(t.event); e != nil {
-		l.add(e)
-	}
+	l.add(l.fresh...)
+	clear(l.fresh)
+	l.fresh = l.fresh[:0]
 }

@@ -254,3 +254,49 @@ func TestBuiltinIsThereOnce(t *testing.T) {
 		counts(t, f, h, 1, 1)
 	})
 }
+
+// What a server has to do are the calls that have a connection of it, a caller's
+// own too, and those that wait for one.
+func TestLoadCounts(t *testing.T) {
+	check := func(t *testing.T, f *fleet.Fleet, when string, want fleet.Load) {
+		t.Helper()
+		synctest.Wait()
+		if got := f.Load("s"); got != want {
+			t.Errorf("%s: %+v, want %+v", when, got, want)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h, s := newHost(), several(2, 4, 3)
+		h.each = func(int, context.Context) error { time.Sleep(time.Second); return nil }
+		s.AutoStart = false
+		f := run(t, fleet.Options{Servers: []hub.Server{s}, Dial: h.dial, Known: familiar})
+		check(t, f, "at rest", fleet.Load{Start: 3})
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = callOnce(ctx, f, "s") }()
+		got := make(chan *fleet.Use, 2)
+		for range 2 {
+			go func() {
+				use, err := f.Acquire(t.Context(), "s", nil)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- use
+			}()
+		}
+		check(t, f, "on its way", fleet.Load{Calls: 3, Start: 3})
+		cancel()
+		check(t, f, "one waits no more", fleet.Load{Calls: 2, Start: 3})
+		uses := []*fleet.Use{<-got, <-got}
+		time.Sleep(2 * time.Second)
+		check(t, f, "ready", fleet.Load{Ready: true, Calls: 2, Connections: 2})
+		done(uses, nil)
+		done(uses, nil) // which counts once
+		check(t, f, "at the end", fleet.Load{Ready: true, Connections: 2})
+	})
+	synctest.Test(t, func(t *testing.T) {
+		f := newClub().fleet(t, member(hub.ConnectionPerCaller))
+		use := take(t, f, asker("a"))
+		check(t, f, "on a connection of its own", fleet.Load{Ready: true, Calls: 1, Connections: 1})
+		use.Done(nil)
+	})
+}

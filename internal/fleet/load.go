@@ -17,20 +17,29 @@ type Load struct {
 	// call would wait for that; nil if it is otherwise.
 	Lost  *hub.Error
 	Ready bool // a call gets a connection at once
-	Calls int  // under way on the shared connections
+	// Calls are those that have a connection of it, shared or a caller's own, and
+	// those that wait for one.
+	Calls       int
+	Connections int // shared ones that are up; 0 if it is not ready
+	// Start is, of one that is not ready, the number of calls as which it counts that
+	// it has to be started: as many as have another instance started once they are
+	// under way on each.
+	Start int
 }
 
 // Compare is negative if a call is better given to a server with this load than
-// to one with the other.
+// to one with the other: to the one that has less to do on each connection. A
+// server that is not running has its start to do as well, and gets the call as
+// soon as the others have no less: else it would be idle for as long as another
+// one is not.
 func (l Load) Compare(other Load) int {
-	return cmp.Or(cmp.Compare(l.rank(), other.rank()), cmp.Compare(l.Calls, other.Calls))
+	// Multiplied by the other's connections, what is on one of its own stays whole.
+	each := cmp.Compare((l.Calls+l.Start)*max(other.Connections, 1), (other.Calls+other.Start)*max(l.Connections, 1))
+	return cmp.Or(cmp.Compare(l.rank(), other.rank()), each, cmp.Compare(other.Start, l.Start))
 }
 
 func (l Load) rank() int {
-	switch {
-	case l.Away != nil:
-		return 2
-	case !l.Ready:
+	if l.Away != nil {
 		return 1
 	}
 	return 0
@@ -43,17 +52,16 @@ func (f *Fleet) Load(key string) Load {
 	if s == nil {
 		return Load{Away: unknown(key)}
 	}
-	var l Load
+	l := Load{Calls: int(s.calls.Load())}
 	if p := s.live.Load(); p != nil {
 		for _, i := range p.members {
-			if n := i.load.Load(); n >= 0 && !i.over() {
-				l.Ready = true
-				l.Calls += int(n)
+			if i.load.Load() >= 0 && !i.over() {
+				l.Connections++
 			}
 		}
 	}
-	if !l.Ready {
-		if l.Away, l.Lost = s.missing(); l.Away != nil {
+	if l.Ready = l.Connections > 0; !l.Ready {
+		if l.Away, l.Lost, l.Start = s.missing(); l.Away != nil {
 			return l
 		}
 	}
@@ -62,23 +70,24 @@ func (f *Fleet) Load(key string) Load {
 }
 
 // missing is why the server is not to be had by waiting for it, or why there is
-// something to wait for.
-func (s *server) missing() (away, lost *hub.Error) {
+// something to wait for; and as how many calls its start counts.
+func (s *server) missing() (away, lost *hub.Error, start int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if e := s.barred(); e != nil {
-		return e, nil
+		return e, nil, 0
 	}
+	_, _, start = sizes(&s.def)
 	switch s.state {
 	case hub.StateFailed:
-		return s.down(s.reason), nil
+		return s.down(s.reason), nil, 0
 	case hub.StateCrashed:
 		if s.retry.IsZero() {
-			return s.down(s.reason), nil
+			return s.down(s.reason), nil, 0
 		}
-		return nil, s.down(s.reason)
+		return nil, s.down(s.reason), start
 	case hub.StateReconnecting:
-		return nil, s.down(s.reason)
+		return nil, s.down(s.reason), start
 	}
-	return nil, nil
+	return nil, nil, start
 }

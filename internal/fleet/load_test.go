@@ -35,11 +35,15 @@ func TestBreakerBars(t *testing.T) {
 	}
 }
 
-// Of two servers, one that is there is better than one that is not, and then one
-// that is less busy.
+// Of two servers the one is better that has less to do on each connection, where
+// to start one counts as so many calls. At the same load one is started.
 func TestLoadsCompare(t *testing.T) {
 	away := hub.E(message.ServerStopped, nil, "server", "s")
-	order := []Load{{Ready: true}, {Ready: true, Calls: 2}, {}, {Away: away, Ready: true}}
+	ready := func(calls, connections int) Load { return Load{Ready: true, Calls: calls, Connections: connections} }
+	order := []Load{
+		ready(0, 1), ready(2, 3), ready(1, 1), ready(3, 2), {Start: 2}, ready(2, 1), ready(5, 2), {Start: 2, Calls: 1}, ready(3, 1),
+		{Start: 4}, ready(4, 1), {Start: 2, Calls: 3}, {Away: away, Ready: true, Connections: 1},
+	}
 	for i, a := range order {
 		for j, b := range order {
 			if got := a.Compare(b); (got < 0) != (i < j) || (got > 0) != (i > j) {

@@ -30,6 +30,7 @@ type server struct {
 
 	live    atomic.Pointer[pool] // while ready or degraded
 	apart   atomic.Bool          // callers that can be asked have connections of their own
+	calls   atomic.Int64         // that have a connection, or wait for one
 	work    sync.WaitGroup       // what is told the server beside its calls
 	wake    chan struct{}        // a call wants the next attempt now
 	hurry   chan struct{}        // an operator does

@@ -33,6 +33,7 @@ func (u *Use) Done(err error) {
 		return
 	}
 	s := u.server
+	s.calls.Add(-1)
 	u.at.release(s.fleet.clock())
 	how := outcomeOf(err)
 	if how == unanswered && u.at.over() && u.at.conn.Err() == nil {
@@ -92,8 +93,10 @@ func (f *Fleet) Acquire(ctx context.Context, key string, caller *hub.Caller) (*U
 	if err != nil {
 		return nil, err
 	}
+	s.calls.Add(1)
 	at, err := s.seat(ctx, caller)
 	if err != nil {
+		s.calls.Add(-1)
 		s.report(p, undecided)
 		return nil, err
 	}

@@ -19,7 +19,7 @@ type CallRecord struct {
 	Group   string    // at whose address; "" for none
 
 	Name      string // of the tool or prompt, or the URI, as the caller put it; shortened if it is very long, and of a URI without user, query and fragment
-	Server    string // that it was sent to, the last one if there were several; "" if the name stands for nothing
+	Server    string // that it was sent to, the last one if there were several, or that the name means; "" if the name stands for nothing
 	Tool      string // the server's own name for it
 	Arguments string // JSON object, redacted and bounded; "" if there are none, or they are not kept
 	Digest    string // keyed digest of the arguments as they came, so that equal ones can be found; "" if there are none
@@ -53,8 +53,8 @@ const (
 	OutcomeOK        Outcome = "ok"
 	OutcomeToolError Outcome = "tool_error" // the server answered with isError, or with a JSON-RPC error
 	OutcomeFailed    Outcome = "failed"     // the hub has no answer to give; see Code
-	OutcomeCancelled Outcome = "cancelled"
-	OutcomeUnknown   Outcome = "unknown" // it was sent, and whether it took effect is not known
+	OutcomeCancelled Outcome = "cancelled"  // the caller wanted it no more, before it was sent or of what changes nothing
+	OutcomeUnknown   Outcome = "unknown"    // it was sent, and whether it took effect is not known
 )
 
 // The verdicts.
@@ -97,6 +97,7 @@ type CallState struct {
 	Ended      time.Time // zero while it is under way
 	Retries    int
 	MaxRetries int
+	Outcome    Outcome   // how it ended; "" while it is under way
 	Code       string    // stable code of the error
 	Error      string    // what a person is told of it, in the caller's language
 	Message    string    // what a person is told of how things stand, in the caller's language

@@ -87,9 +87,13 @@ func (e *Error) Values(lang message.Lang) message.Args {
 	return with
 }
 
-// Class is of what kind the error is: that of its code or, where that only says
+// Class is of what kind the error is: [message.ClassOutcome] if the call may have
+// taken effect, whatever the code; else that of its code or, where that only says
 // that a server refused, that of the server's answer.
 func (e *Error) Class() message.Class {
+	if e.Args[message.ValueOutcome] == string(OutcomeUnknown) {
+		return message.ClassOutcome
+	}
 	switch e.Code {
 	case message.ServerHTTPStatus:
 		if status, err := strconv.Atoi(e.Args["status"]); err == nil {
@@ -101,6 +105,16 @@ func (e *Error) Class() message.Class {
 		}
 	}
 	return message.ClassOf(e.Code)
+}
+
+// Sentence is one sentence about the error, for a person who knows nothing of MCP:
+// that of its code, or else of its class; where the class says nothing it is about
+// the method.
+func (e *Error) Sentence(lang message.Lang, method string) string {
+	if class := e.Class(); class != message.ClassOf(e.Code) {
+		return class.Sentence(lang, method)
+	}
+	return message.Friendly(lang, e.Code, method)
 }
 
 // AsError returns err as an *Error: err itself if it is one or wraps one, else

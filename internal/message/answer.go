@@ -73,6 +73,14 @@ func ClassOfStatus(status int) Class {
 // for want of anything better: of a result that says isError, say. Words count
 // only if they are whole. It is [ClassServer] if the text speaks of none.
 func ClassOfText(text string) Class {
+	if class, ok := spokenOf(text); ok {
+		return class
+	}
+	return ClassServer
+}
+
+// spokenOf is the class that a text speaks of; false if it speaks of none.
+func spokenOf(text string) (Class, bool) {
 	const most = 4 << 10 // what an error says, it says first
 	if len(text) > most {
 		text = text[:most]
@@ -81,10 +89,10 @@ func ClassOfText(text string) Class {
 	for _, w := range words {
 		if slices.ContainsFunc(w.english, func(s string) bool { return strings.Contains(text, " "+s+" ") }) ||
 			slices.ContainsFunc(w.chinese, func(s string) bool { return strings.Contains(text, s) }) {
-			return w.class
+			return w.class, true
 		}
 	}
-	return ClassServer
+	return "", false
 }
 
 // notInWord reports whether a character is no part of a word. Those beyond ASCII

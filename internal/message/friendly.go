@@ -24,14 +24,18 @@ var fallbacks = map[string]struct{ en, zh string }{
 	"":           {"This could not be done. Please try again later.", "操作执行失败，请稍后重试"},
 }
 
+// own is what is told of a code that the sentence of its class does not fit.
+var own = map[Code]struct{ en, zh string }{
+	ToolUnknown: {"There is no such function here. Please ask for something else.", "没有这项功能，请换个方式再试"},
+	ToolLike:    {"There is no such function here. Please ask for something else.", "没有这项功能，请换个方式再试"},
+}
+
 // Sentence is one sentence about an error of the class, for a person who knows
 // nothing of MCP; where the class says nothing it is about the method.
 func (c Class) Sentence(lang Lang, method string) string {
 	said, ok := sentences[c]
 	if !ok {
-		if said, ok = fallbacks[method]; !ok {
-			said = fallbacks[""]
-		}
+		return unclassified(lang, method)
 	}
 	if lang == Chinese {
 		return said.zh
@@ -39,7 +43,37 @@ func (c Class) Sentence(lang Lang, method string) string {
 	return said.en
 }
 
-// Friendly is [Class.Sentence] of the code's class.
+// unclassified is the sentence about an error of which no class says anything.
+func unclassified(lang Lang, method string) string {
+	said, ok := fallbacks[method]
+	if !ok {
+		said = fallbacks[""]
+	}
+	if lang == Chinese {
+		return said.zh
+	}
+	return said.en
+}
+
+// Friendly is the sentence about an error with the code: the code's own if it has
+// one, else [Class.Sentence] of its class.
 func Friendly(lang Lang, code Code, method string) string {
-	return ClassOf(code).Sentence(lang, method)
+	said, ok := own[code]
+	switch {
+	case !ok:
+		return ClassOf(code).Sentence(lang, method)
+	case lang == Chinese:
+		return said.zh
+	}
+	return said.en
+}
+
+// FriendlyText is the sentence about an error of which only the server's own text is
+// known: by the class that the text speaks of or, if it speaks of none, about the
+// method.
+func FriendlyText(lang Lang, text, method string) string {
+	if class, ok := spokenOf(text); ok {
+		return class.Sentence(lang, method)
+	}
+	return unclassified(lang, method)
 }

@@ -15,11 +15,11 @@ var limitTexts = texts{
 		Text{"参数不符合工具“{tool}”的要求：{detail}。", "请更正后重新调用。"},
 	},
 	Limited: {
-		Text{"Calls {what} come too fast; {rate} are allowed.", "Try again in {retry_after} seconds."},
+		Text{"Calls {what} come too fast; {rate} are allowed.", "Try again in {retry_after} s."},
 		Text{"{what}的调用过于频繁，上限为{rate}。", "请在 {retry_after} 秒后重试。"},
 	},
 	QueueFull: {
-		Text{"Too many calls {what} wait for their turn already ({waiting}).", "Try again in {retry_after} seconds."},
+		Text{"Too many calls {what} wait for their turn already ({waiting}).", "Try again in {retry_after} s."},
 		Text{"{what}的调用排队已满（{waiting} 个）。", "请在 {retry_after} 秒后重试。"},
 	},
 	QueueExpired: {

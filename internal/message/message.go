@@ -31,7 +31,8 @@ func (t Text) String() string {
 	return t.What + " " + t.Remedy
 }
 
-// For returns the text of a code in the language, with its values filled in.
+// For returns the text of a code in the language, with its values filled in, and
+// with the remedy that goes with [ValueOutcome] and [ValueLimitedBy].
 // An unknown language is English; an unknown code is its own text, so that
 // nothing is ever silent.
 func For(lang Lang, code Code, args Args) Text {
@@ -45,6 +46,9 @@ func For(lang Lang, code Code, args Args) Text {
 	}
 	if len(args) == 0 {
 		return t
+	}
+	if other, ok := remedy(lang, code, args); ok {
+		t.Remedy = other
 	}
 	pairs := make([]string, 0, 2*len(args))
 	for k, v := range args {

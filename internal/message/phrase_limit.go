@@ -42,10 +42,10 @@ var limitPhrases = map[string]string{
 	"true or false":                                             "布尔值",
 
 	// Calls that wait, or are too many.
-	"of the server %s": "服务器 %s ",
-	"of the tool %s":   "工具 %s ",
-	"of this caller":   "该调用方",
-	"%s a second":      "每秒 %s 次",
-	"%s a minute":      "每分钟 %s 次",
-	"%s an hour":       "每小时 %s 次",
+	"of the server \"%s\"": "服务器“%s”",
+	"of the tool \"%s\"":   "工具“%s”",
+	"of this caller":       "该调用方",
+	"%s a second":          "每秒 %s 次",
+	"%s a minute":          "每分钟 %s 次",
+	"%s an hour":           "每小时 %s 次",
 }

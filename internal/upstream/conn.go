@@ -86,7 +86,7 @@ type link interface {
 	// roundTrip sends a request, gives the messages that belong to it to on in
 	// the order of arrival, and returns the response. When ctx ends first, the
 	// server is told once, if it was sent the request at all.
-	roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error)
+	roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (*Reply, error)
 	// notify sends a notification.
 	notify(ctx context.Context, method string, raw []byte) error
 	// watch starts what brings news of the server outside of any request, unless
@@ -222,15 +222,15 @@ func (c *Conn) Do(ctx context.Context, req *Request, ex hub.Exchange) (*Reply, e
 	outlive := false
 	defer func() { k.close(outlive) }()
 	out.desk = k
-	m, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(m, id, token, k) })
+	reply, err := c.link.roundTrip(ctx, out, func(m *wire.Message) { c.relay(m, id, token, k) })
 	if err != nil {
 		return nil, c.requestFault(ctx, out.method, err)
 	}
 	outlive = c.outside != nil
-	if m.Kind == wire.Response && (!m.Result.Exists() || m.Raw[m.Result.Start] != '{') {
+	if m := &reply.Message; m.Kind == wire.Response && (!m.Result.Exists() || m.Raw[m.Result.Start] != '{') {
 		return nil, hub.E(message.ServerBadReply, nil, "server", c.opt.Server.Key).With("detail", message.Say("its result is not a JSON object"))
 	}
-	return &Reply{Message: m, Era: c.Era()}, nil
+	return reply, nil
 }
 
 // offered is an error if the server has not declared what the method is of.

@@ -298,13 +298,14 @@ func (c *Conn) discover(ctx context.Context) error {
 func (c *Conn) own(ctx context.Context, method string, params []byte) (wire.Message, error) {
 	id := c.next.Add(1)
 	raw := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"%s","params":%s}`, id, method, params)
-	m, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method}, c.unasked)
+	reply, err := c.link.roundTrip(ctx, &outbound{id: id, raw: raw, method: method}, c.unasked)
 	if err != nil {
 		if lost := c.Err(); lost != nil {
-			return m, lost // says more than that the request was cut off
+			return wire.Message{}, lost // says more than that the request was cut off
 		}
-		return m, err
+		return wire.Message{}, err
 	}
+	m := reply.Message
 	if m.Kind == wire.Failure {
 		return m, c.refusedBy(method, m)
 	}

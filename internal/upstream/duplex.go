@@ -238,9 +238,9 @@ func (d *duplex) tooLarge(err error) {
 	}
 }
 
-func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error) {
+func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (*Reply, error) {
 	if d.conn.ctx.Err() != nil {
-		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(d.conn.ctx))
+		return nil, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(d.conn.ctx))
 	}
 	box := newInbox()
 	box.own, box.news = out.desk == nil, out.method == protocol.MethodListen
@@ -260,7 +260,7 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 		defer done()
 	} else if err := d.stream.Write(ctx, out.raw); err != nil {
 		left, err = d.unwritten(ctx, out, err)
-		return wire.Message{}, err
+		return nil, err
 	}
 	for {
 		var unwritten error
@@ -272,32 +272,33 @@ func (d *duplex) roundTrip(ctx context.Context, out *outbound, on func(*wire.Mes
 		case <-ctx.Done():
 			left = true
 			d.cancel(ctx, out)
-			return wire.Message{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case <-d.conn.ctx.Done():
 			ended = true // what came before the end still counts
 		}
 		for {
 			m, err, ok := box.get()
 			if err != nil {
-				return wire.Message{}, err
+				return nil, err
 			}
 			if !ok {
 				break
 			}
 			if m.Kind == wire.Response || m.Kind == wire.Failure {
-				return m, nil
+				return &Reply{Message: m, Era: d.conn.Era()}, nil
 			}
-			on(&m)
+			told := m // or each answer would be on the heap twice
+			on(&told)
 		}
 		if unwritten != nil {
 			var err error
 			left, err = d.unwritten(ctx, out, unwritten)
-			return wire.Message{}, err
+			return nil, err
 		}
 		if ended {
 			// Why it ended says nothing of this request, so that it is told and
 			// not wrapped.
-			return wire.Message{}, fmt.Errorf("the connection ended: %v", context.Cause(d.conn.ctx)) //nolint:errorlint // see above
+			return nil, fmt.Errorf("the connection ended: %v", context.Cause(d.conn.ctx)) //nolint:errorlint // see above
 		}
 	}
 }
@@ -377,9 +378,9 @@ func (d *duplex) watch() {
 }
 
 func (d *duplex) listen(ctx context.Context, out *outbound, on func(*wire.Message)) error {
-	m, err := d.roundTrip(ctx, out, on)
-	if err == nil && m.Kind == wire.Failure {
-		return d.conn.refusedBy(out.method, m)
+	reply, err := d.roundTrip(ctx, out, on)
+	if err == nil && reply.Message.Kind == wire.Failure {
+		return d.conn.refusedBy(out.method, reply.Message)
 	}
 	return err
 }

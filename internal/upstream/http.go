@@ -51,14 +51,14 @@ func (l *httpLink) outbound(raw []byte, method, name string, params []transport.
 	}
 }
 
-func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (wire.Message, error) {
+func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.Message)) (*Reply, error) {
 	if l.conn.ctx.Err() != nil {
-		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
+		return nil, fmt.Errorf("%w: %w", transport.ErrNotSent, context.Cause(l.conn.ctx))
 	}
-	var reply wire.Message
+	var reply *Reply
 	if out.desk != nil {
 		l.begin(out.desk)
-		defer func() { l.finish(out.desk, reply.Kind == wire.Invalid && ctx.Err() != nil) }()
+		defer func() { l.finish(out.desk, reply == nil && ctx.Err() != nil) }()
 	} else {
 		// A call may still be answered when the connection is given up; what
 		// the hub asks for itself is of no use then.
@@ -76,14 +76,14 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 	post := l.outbound(out.raw, out.method, out.name, out.params)
 	got, err := l.http.Post(ctx, post, take)
 	cut := got.Ended && got.LastID != "" && !isTooLarge(err) && l.conn.Era() == protocol.Legacy
-	if cut && broken == nil && reply.Kind == wire.Invalid {
-		err = l.resume(ctx, post, got, func() bool { return broken != nil || reply.Kind != wire.Invalid }, take)
+	if cut && broken == nil && reply == nil {
+		err = l.resume(ctx, post, got, func() bool { return broken != nil || reply != nil }, take)
 	}
-	if err == nil && broken == nil && reply.Kind == wire.Invalid {
+	if err == nil && broken == nil && reply == nil {
 		err = errNoReply
 	}
 	switch {
-	case reply.Kind != wire.Invalid:
+	case reply != nil:
 		if out.method == protocol.MethodInitialize && got.Session != "" {
 			l.mu.Lock()
 			l.session = got.Session
@@ -91,12 +91,12 @@ func (l *httpLink) roundTrip(ctx context.Context, out *outbound, on func(*wire.M
 		}
 		return reply, nil
 	case broken != nil:
-		return wire.Message{}, broken
+		return nil, broken
 	case ctx.Err() != nil && l.conn.ctx.Err() == nil:
 		l.cancel(ctx, out)
-		return wire.Message{}, context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case errors.Is(err, errNoReply):
-		return wire.Message{}, err
+		return nil, err
 	}
 	return l.refused(out, post.Session, err)
 }
@@ -137,7 +137,7 @@ func isBatch(raw []byte) bool {
 
 // sort takes what came of the answer to the request id, and reports whether there
 // is to be more.
-func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
+func (l *httpLink) sort(raw []byte, id uint64, reply **Reply, on func(*wire.Message)) (more bool, err error) {
 	if !isBatch(raw) {
 		return l.one(raw, id, reply, on)
 	}
@@ -157,24 +157,25 @@ func (l *httpLink) sort(raw []byte, id uint64, reply *wire.Message, on func(*wir
 }
 
 // one takes one message of the answer to the request id.
-func (l *httpLink) one(raw []byte, id uint64, reply *wire.Message, on func(*wire.Message)) (more bool, err error) {
-	m, err := wire.Scan(raw, wire.Limits{})
-	if err != nil {
+func (l *httpLink) one(raw []byte, id uint64, reply **Reply, on func(*wire.Message)) (more bool, err error) {
+	got := &Reply{Era: l.conn.Era()}
+	m := &got.Message
+	if *m, err = wire.Scan(raw, wire.Limits{}); err != nil {
 		return false, fmt.Errorf("read the answer: %w", err)
 	}
 	l.conn.hear()
-	if m.Kind == wire.Request && !l.conn.asks(&m) {
+	if m.Kind == wire.Request && !l.conn.asks(m) {
 		return true, nil
 	}
 	if m.Kind == wire.Request || m.Kind == wire.Notification {
-		on(&m)
+		on(m)
 		return true, nil
 	}
 	if string(m.ID.Of(raw)) != strconv.FormatUint(id, 10) {
 		l.stray.Add(1)
 		return true, nil
 	}
-	*reply = m
+	*reply = got
 	return false, nil
 }
 
@@ -184,27 +185,27 @@ func (l *httpLink) one(raw []byte, id uint64, reply *wire.Message, on func(*wire
 // examples of the official TypeScript SDK say 400 instead, with no id and the
 // code -32000, which they have for nothing else; a message that is at fault
 // itself gets another code, and must not be sent again.
-func (l *httpLink) refused(out *outbound, session string, err error) (wire.Message, error) {
+func (l *httpLink) refused(out *outbound, session string, err error) (*Reply, error) {
 	bad, ok := errors.AsType[*transport.StatusError](err)
 	if !ok {
 		if errors.Is(err, transport.ErrNotSent) {
 			l.conn.fail(l.conn.Explain(err))
 		}
-		return wire.Message{}, err
+		return nil, err
 	}
 	m, isMessage := bad.Message()
 	id := string(m.ID.Of(m.Raw))
 	if isMessage && id == strconv.FormatUint(out.id, 10) && (session == "" || bad.Status != http.StatusNotFound) {
-		return m, nil
+		return &Reply{Message: m, Era: l.conn.Era()}, nil
 	}
 	code := string(wire.Lookup(m.Raw, m.Error, "code").Of(m.Raw))
 	unread := bad.Status == http.StatusBadRequest && isMessage && (id == "" || id == "null") && code == strconv.Itoa(protocol.CodeUnavailable)
 	if session != "" && (bad.Status == http.StatusNotFound || unread) {
 		lost := hub.E(message.SessionLost, err)
 		l.conn.fail(lost)
-		return wire.Message{}, fmt.Errorf("%w: %w", transport.ErrNotSent, lost)
+		return nil, fmt.Errorf("%w: %w", transport.ErrNotSent, lost)
 	}
-	return wire.Message{}, err
+	return nil, err
 }
 
 // cancel tells a legacy server that nobody waits any more; for a modern one

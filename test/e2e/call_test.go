@@ -127,129 +127,199 @@ func filler(n int) string {
 	return string(b)
 }
 
+// sleepers are two calls that a server is working on: the first for longer than
+// any call may take, the second for a moment.
+type sleepers struct {
+	t             *testing.T
+	c             *caller
+	server        string
+	first, second <-chan message     // closed without a message if the call has none
+	hangUp        context.CancelFunc // breaks the connection of the first
+}
+
+// startSleepers makes both calls, and returns when the server has them.
+func startSleepers(t *testing.T, c *caller, server string) *sleepers {
+	t.Helper()
+	ctx, hangUp := context.WithCancel(t.Context())
+	t.Cleanup(hangUp)
+	s := &sleepers{t: t, c: c, server: server, hangUp: hangUp}
+	s.first = s.sleep(ctx, "first", 120_000)
+	rig.Await(t, "the first call has reached the server", func() bool { return s.sleeping() == 1 })
+	s.second = s.sleep(t.Context(), "second", 700)
+	rig.Await(t, "the second call has reached the server", func() bool { return s.sleeping() == 2 })
+	return s
+}
+
+func (s *sleepers) sleep(ctx context.Context, id string, ms int) <-chan message {
+	done := make(chan message, 1)
+	go func() {
+		defer close(done)
+		a, err := s.c.try(ctx, id, "tools/call", map[string]any{"name": s.server + "__sleep", "arguments": map[string]any{"ms": ms}}, nil)
+		if err != nil {
+			return
+		}
+		if list, err := a.all(); err == nil && len(list) == 1 {
+			done <- list[0]
+		}
+	}()
+	return done
+}
+
+// sleeping is how many calls have reached the server.
+func (s *sleepers) sleeping() int {
+	s.t.Helper()
+	var count map[string]int
+	s.c.structured(s.server+"__calls_count", nil, &count)
+	return count["sleep"]
+}
+
+// cancelled is how many of them the server has stopped.
+func (s *sleepers) cancelled() int {
+	s.t.Helper()
+	var count struct {
+		Cancelled int `json:"cancelled"`
+	}
+	s.c.structured(s.server+"__cancelled_count", nil, &count)
+	return count.Cancelled
+}
+
+// tell ends the first call by a notification.
+func (s *sleepers) tell() {
+	s.t.Helper()
+	s.c.notify(s.t.Context(), "notifications/cancelled", map[string]any{"requestId": "first", "reason": "enough"})
+}
+
+// awaitSecond waits for the second call, which nobody has cancelled, and for
+// the server to have stopped just as many calls as it should.
+func (s *sleepers) awaitSecond(stopped int) {
+	s.t.Helper()
+	if m, ok := <-s.second; !ok || m.Result == nil || resultText(s.t, "sleep", m.Result) != "slept" {
+		s.t.Errorf("the call that nobody cancelled was answered with %s", m)
+	}
+	if n := s.cancelled(); n != stopped {
+		s.t.Errorf("the server stopped %d calls, want %d", n, stopped)
+	}
+}
+
+// awaitFirst waits until the server has stopped a call, and for the answer to
+// the first.
+func (s *sleepers) awaitFirst() {
+	s.t.Helper()
+	rig.Await(s.t, "the server has stopped a call", func() bool { return s.cancelled() == 1 })
+	if m, ok := <-s.first; ok && m.Error.reason() != "cancelled" {
+		s.t.Errorf("the cancelled call was answered with %s", m)
+	}
+}
+
 // TestCancel ends one of two calls that a server is working on, in each way in
 // which a caller can, and looks which one the server stopped.
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	byNotification := func(c *caller, _ context.CancelFunc) {
-		c.notify(c.tb.Context(), "notifications/cancelled", map[string]any{"requestId": "first", "reason": "enough"})
-	}
-	byDisconnect := func(_ *caller, hangUp context.CancelFunc) { hangUp() }
-	ways := []struct {
+	for _, way := range []struct {
 		name, revision string
-		end            func(*caller, context.CancelFunc)
+		test           func(*sleepers)
 	}{
-		{"notification", latestLegacy, byNotification},
-		{"disconnect", latestLegacy, byDisconnect},
-		{"disconnect", modernRevision, byDisconnect},
-	}
-	for _, way := range ways {
-		t.Run(way.revision+" by "+way.name, func(t *testing.T) {
+		{"by notification", latestLegacy, func(s *sleepers) {
+			s.tell()
+			s.awaitFirst()
+			s.awaitSecond(1)
+		}},
+		{"by disconnect", modernRevision, func(s *sleepers) {
+			s.hangUp()
+			s.awaitFirst()
+			s.awaitSecond(1)
+		}},
+		// In the legacy era a caller who goes away ends nothing (2025-11-25,
+		// "Sending Messages to the Server"). The time of the second call is
+		// enough for the hub to see that its caller has gone.
+		{"not by disconnect", latestLegacy, func(s *sleepers) {
+			s.hangUp()
+			s.awaitSecond(0)
+			s.tell()
+			s.awaitFirst()
+		}},
+	} {
+		t.Run(way.revision+" "+way.name, func(t *testing.T) {
 			t.Parallel()
 			servers := faultServers(t)
 			hub := rig.StartHub(t, servers...)
 			hub.AwaitReady()
 			for _, s := range servers {
 				t.Run(s.Key, func(t *testing.T) {
-					cancelOne(t, connect(t, hub.MCP(), way.revision), s.Key, way.end)
+					way.test(startSleepers(t, connect(t, hub.MCP(), way.revision), s.Key))
 				})
 			}
 		})
 	}
 }
 
-func cancelOne(t *testing.T, c *caller, server string, end func(*caller, context.CancelFunc)) {
-	t.Helper()
-	sleep := func(ctx context.Context, id string, ms int) <-chan message {
-		done := make(chan message, 1)
-		go func() {
-			defer close(done)
-			a, err := c.try(ctx, id, "tools/call", map[string]any{"name": server + "__sleep", "arguments": map[string]any{"ms": ms}}, nil)
-			if err != nil {
-				return
-			}
-			if list, err := a.all(); err == nil && len(list) == 1 {
-				done <- list[0]
-			}
-		}()
-		return done
-	}
-	sleeping := func() int {
-		var count map[string]int
-		c.structured(server+"__calls_count", nil, &count)
-		return count["sleep"]
-	}
-	cancelled := func() int {
-		var count struct {
-			Cancelled int `json:"cancelled"`
-		}
-		c.structured(server+"__cancelled_count", nil, &count)
-		return count.Cancelled
-	}
-
-	ctx, hangUp := context.WithCancel(t.Context())
-	defer hangUp()
-	first := sleep(ctx, "first", 120_000)
-	rig.Await(t, "the first call has reached the server", func() bool { return sleeping() == 1 })
-	second := sleep(t.Context(), "second", 1500)
-	rig.Await(t, "the second call has reached the server", func() bool { return sleeping() == 2 })
-	end(c, hangUp)
-	rig.Await(t, "the server has stopped a call", func() bool { return cancelled() == 1 })
-
-	if m, ok := <-first; ok && m.Error.reason() != "cancelled" {
-		t.Errorf("the cancelled call was answered with %s", m)
-	}
-	if m, ok := <-second; !ok || m.Result == nil || resultText(t, "sleep", m.Result) != "slept" {
-		t.Errorf("the call that nobody cancelled was answered with %s", m)
-	}
-	if n := cancelled(); n != 1 {
-		t.Errorf("the server stopped %d calls, want 1", n)
-	}
-}
-
-// TestListChanged has a server change its tools, and every caller who listens
+// TestListChanged has each server change its tools, and every caller who listens
 // learn it.
 func TestListChanged(t *testing.T) {
 	t.Parallel()
 	servers := faultServers(t)
 	hub := rig.StartHub(t, servers...)
 	hub.AwaitReady()
-	matrix(t, hub.Door, servers, func(t *testing.T, c *caller, server string) {
-		ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-		defer cancel()
-		var news *answer
-		var err error
-		if c.modern() {
-			news = c.sendAs(ctx, "subscription", "subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}, nil)
-			ack, err := news.next()
-			if err != nil || ack.Method != "notifications/subscriptions/acknowledged" {
-				t.Fatalf("the subscription began with %s (%v)", ack, err)
+	for _, s := range servers {
+		t.Run(s.Key, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
+			defer cancel()
+			var all []listener
+			for _, revision := range eras() {
+				all = append(all, newListener(ctx, t, connect(t, hub.MCP(), revision)))
 			}
-		} else if news, err = c.do(ctx, http.MethodGet, nil, nil); err != nil || news.status != http.StatusOK {
-			t.Fatalf("the stream was answered with %+v, %v", news, err)
-		}
-		defer news.body.Close()
+			// Twice, by callers of both eras: the first news must not be the last.
+			for n, by := range all {
+				n += 3
+				by.c.text(s.Key+"__set_tools", map[string]any{"n": n})
+				for _, l := range all {
+					l.hear(t, fmt.Sprintf("%s__filler_%d", s.Key, n))
+				}
+			}
+			for _, l := range all {
+				if got := l.c.text(s.Key+"__filler_1", nil); got != "filler_1" {
+					t.Errorf("the new tool answered %q", got)
+				}
+			}
+		})
+	}
+}
 
-		fillers := 3
-		if c.modern() {
-			fillers = 5 // the callers take turns
+// listener is a caller who is told of changed lists.
+type listener struct {
+	c    *caller
+	news *answer
+}
+
+// newListener has the caller listen, until ctx ends.
+func newListener(ctx context.Context, t *testing.T, c *caller) listener {
+	t.Helper()
+	var news *answer
+	var err error
+	if c.modern() {
+		news = c.sendAs(ctx, "subscription", "subscriptions/listen", map[string]any{"notifications": map[string]any{"toolsListChanged": true}}, nil)
+		ack, err := news.next()
+		if err != nil || ack.Method != "notifications/subscriptions/acknowledged" {
+			t.Fatalf("the subscription began with %s (%v)", ack, err)
 		}
-		// Twice: the first news must not be the last.
-		for n := fillers; n < fillers+2; n++ {
-			c.text(server+"__set_tools", map[string]any{"n": n})
-			m, err := news.next()
-			if err != nil || m.Method != "notifications/tools/list_changed" {
-				t.Fatalf("the change was told as %s (%v)", m, err)
-			}
-			if tagged := strings.Contains(string(m.Params), `"io.modelcontextprotocol/subscriptionId":"subscription"`); tagged != c.modern() {
-				t.Errorf("to a caller of %s the change was told as %s", c.revision, m)
-			}
-			if names := c.tools(); !slices.Contains(names, fmt.Sprintf("%s__filler_%d", server, n)) {
-				t.Errorf("after the news the list is %q", names)
-			}
-		}
-		if got := c.text(server+"__filler_1", nil); got != "filler_1" {
-			t.Errorf("the new tool answered %q", got)
-		}
-	})
+	} else if news, err = c.do(ctx, http.MethodGet, nil, nil); err != nil || news.status != http.StatusOK {
+		t.Fatalf("the stream was answered with %+v, %v", news, err)
+	}
+	t.Cleanup(func() { _ = news.body.Close() })
+	return listener{c, news}
+}
+
+// hear waits for the next news, after which the tool is in the list.
+func (l listener) hear(t *testing.T, tool string) {
+	t.Helper()
+	m, err := l.news.next()
+	if err != nil || m.Method != "notifications/tools/list_changed" {
+		t.Fatalf("the change was told as %s (%v)", m, err)
+	}
+	if tagged := strings.Contains(string(m.Params), `"io.modelcontextprotocol/subscriptionId":"subscription"`); tagged != l.c.modern() {
+		t.Errorf("to a caller of %s the change was told as %s", l.c.revision, m)
+	}
+	if names := l.c.tools(); !slices.Contains(names, tool) {
+		t.Errorf("after the news the list is %q", names)
+	}
 }

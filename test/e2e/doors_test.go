@@ -33,11 +33,9 @@ func (o overSocket) Connect(ctx context.Context) (mcp.Connection, error) {
 // order, and the results.
 func TestDoors(t *testing.T) {
 	t.Parallel()
-	port := rig.FreePort(t)
-	rig.Spawn(t, []string{"PORT=" + port}, rig.Node(t),
-		rig.NPM(t, "@modelcontextprotocol", "server-everything", "dist", "index.js"), "sse")
+	everything := rig.HTTP("everything", everythingAt(t, "sse")+"/sse")
 	servers := goServers(t)
-	hub := rig.StartHub(t, append(servers, rig.HTTP("everything", "http://127.0.0.1:"+port+"/sse"))...)
+	hub := rig.StartHub(t, append(servers, everything)...)
 	hub.AwaitReady()
 	for _, door := range []struct {
 		name, revision string

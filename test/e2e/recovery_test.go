@@ -144,11 +144,12 @@ func TestForgottenSession(t *testing.T) {
 }
 
 // TestRestartedServer: while a remote server is away its callers are told so at
-// once, others notice nothing, and a call brings the connection back.
+// once if their calls are not to be tried again, others notice nothing, and a
+// call brings the connection back.
 func TestRestartedServer(t *testing.T) {
 	t.Parallel()
 	server, endpoint := rig.StartFaultServer(t, "127.0.0.1:0")
-	hub := rig.StartHub(t, rig.HTTP("remote", endpoint))
+	hub := rig.StartHub(t, rig.HTTP("remote", endpoint).With("retries", 0))
 	hub.AwaitReady()
 	c := connect(t, hub.MCP(), latestLegacy)
 	c.text("remote__echo", map[string]any{"text": "before"})

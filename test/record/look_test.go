@@ -5,11 +5,15 @@ package record
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io/fs"
 	"log/slog"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +35,7 @@ type book struct {
 	intents  map[string]string
 	outcomes map[string]ending // by call
 	kinds    map[string]int
+	reads    int // calls that change nothing
 	lost     int64
 }
 
@@ -69,11 +74,6 @@ func (b *book) read(t *testing.T, db *sql.DB) {
 		var (
 			seq              int64
 			kind, call, body string
-			says             struct {
-				Outcome, Code string
-				Lost          int64
-				Arguments     struct{ Text string }
-			}
 		)
 		must(t, rows.Scan(&seq, &kind, &call, &body))
 		if seq != b.last+1 {
@@ -81,25 +81,108 @@ func (b *book) read(t *testing.T, db *sql.DB) {
 		}
 		b.last = seq
 		b.kinds[kind]++
-		must(t, json.Unmarshal([]byte(body), &says))
-		_, begun := b.intents[call]
-		_, ended := b.outcomes[call]
-		switch kind {
-		case "intent":
-			if begun {
-				t.Errorf("call %s is about to be sent twice", call)
-			}
-			b.intents[call] = says.Arguments.Text
-		case "outcome":
-			if ended || !begun {
-				t.Errorf("call %s ends in entry %d, begun: %t, ended before: %t", call, seq, begun, ended)
-			}
-			b.outcomes[call] = ending{says.Outcome, says.Code}
-		case "lost":
-			b.lost += says.Lost
-		}
+		b.note(t, kind, call, body)
 	}
 	must(t, rows.Err())
+}
+
+// note notes what an entry says.
+func (b *book) note(t *testing.T, kind, call, body string) {
+	t.Helper()
+	var says struct {
+		Outcome, Code string
+		Changing      bool
+		Lost          int64
+		Arguments     struct{ Text string }
+	}
+	must(t, json.Unmarshal([]byte(body), &says))
+	_, begun := b.intents[call]
+	_, ended := b.outcomes[call]
+	switch kind {
+	case "intent":
+		if begun {
+			t.Errorf("call %s is about to be sent twice", call)
+		}
+		b.intents[call] = says.Arguments.Text
+	case "outcome":
+		if ended || !begun {
+			t.Errorf("call %s ends in entry %d, begun: %t, ended before: %t", call, b.last, begun, ended)
+		}
+		b.outcomes[call] = ending{says.Outcome, says.Code}
+	case "call":
+		if begun || ended {
+			t.Errorf("call %s has two entries that say all of it; the other one is before %d", call, b.last)
+		}
+		if !says.Changing {
+			b.reads++
+			return
+		}
+		b.outcomes[call] = ending{says.Outcome, says.Code}
+		if says.Code != string(message.AuditUnwritable) { // or it was not sent
+			b.intents[call] = says.Arguments.Text
+		}
+	case "lost":
+		b.lost += says.Lost
+	}
+}
+
+// readJournal reads what the hub had not taken over into the database.
+func (b *book) readJournal(t *testing.T, dir string) {
+	t.Helper()
+	var files [2]struct {
+		generation uint64
+		records    []byte
+	}
+	for i := range files {
+		raw, err := os.ReadFile(filepath.Join(dir, fmt.Sprintf("journal.%d", i)))
+		if errors.Is(err, fs.ErrNotExist) || len(raw) < 20 {
+			continue
+		}
+		must(t, err)
+		files[i].generation, files[i].records = binary.LittleEndian.Uint64(raw[8:]), raw[20:]
+	}
+	if files[0].generation > files[1].generation {
+		files[0], files[1] = files[1], files[0]
+	}
+	for _, f := range files {
+		for raw := f.records; len(raw) >= 8; {
+			length, sum := binary.LittleEndian.Uint32(raw), binary.LittleEndian.Uint32(raw[4:])
+			if raw = raw[8:]; uint64(length) > uint64(len(raw)) {
+				break
+			}
+			record := raw[:length]
+			whole := append(binary.LittleEndian.AppendUint64(nil, f.generation), record...)
+			if crc32.Checksum(whole, crc32.MakeTable(crc32.Castagnoli)) != sum {
+				break
+			}
+			raw = raw[length:]
+			b.noteRecord(t, record)
+		}
+	}
+}
+
+// noteRecord notes a record of the journal, unless the database has it as well.
+func (b *book) noteRecord(t *testing.T, record []byte) {
+	t.Helper()
+	kind := map[byte]string{'i': "intent", 'c': "call"}[record[0]]
+	_, n := binary.Varint(record[1:])
+	rest := record[1+n:]
+	text := func() string {
+		length, n := binary.Uvarint(rest)
+		text := string(rest[n : n+int(length)]) //nolint:gosec // of a record that is whole
+		rest = rest[n+int(length):]             //nolint:gosec // as above
+		return text
+	}
+	call, head := text(), text()
+	_, begun := b.intents[call]
+	_, ended := b.outcomes[call]
+	switch {
+	case ended, kind == "intent" && begun:
+		return
+	case begun:
+		kind = "outcome"
+	}
+	b.note(t, kind, call, head+string(rest)+"}")
 }
 
 // look opens the database, while a hub writes it, to read.
@@ -120,6 +203,19 @@ func (l *lab) readOn() {
 	db := l.look()
 	defer db.Close()
 	l.book.read(l.t, db)
+}
+
+// readAll reads on when the hub has taken all into its database, as it does for
+// whoever asks for the record.
+func (l *lab) readAll(h *rig.Hub) {
+	l.t.Helper()
+	resp, err := l.client.Get(h.URL + "/api/v1/calls?limit=1")
+	must(l.t, err)
+	must(l.t, resp.Body.Close())
+	if resp.StatusCode != http.StatusOK {
+		l.t.Errorf("the record is not told: %s", resp.Status)
+	}
+	l.readOn()
 }
 
 // agree compares the record with what was done and what was told.
@@ -180,6 +276,7 @@ func (l *lab) autopsy(verify bool) (open []string) {
 		defer db.Close()
 		b := l.book.clone()
 		b.read(l.t, db)
+		b.readJournal(l.t, l.data.AuditJournal())
 		return b.open()
 	}
 	dir := l.t.TempDir()
@@ -196,6 +293,7 @@ func (l *lab) autopsy(verify bool) (open []string) {
 	must(l.t, err)
 	b := l.book.clone()
 	b.read(l.t, db.DB)
+	b.readJournal(l.t, l.data.AuditJournal())
 	if verify {
 		verifyIn(l.t, db, l.data.AuditKey())
 	}
@@ -229,7 +327,7 @@ func verifyIn(t *testing.T, db *store.DB, key string) *audit.Report {
 	t.Helper()
 	keys, err := audit.LoadKeys(key)
 	must(t, err)
-	log, err := audit.Open(t.Context(), audit.Options{DB: db, Keys: keys, Log: slog.New(slog.DiscardHandler)})
+	log, err := audit.Open(t.Context(), audit.Options{DB: db, Dir: t.TempDir(), Keys: keys, Log: slog.New(slog.DiscardHandler)})
 	must(t, err)
 	report, err := log.Verify(context.WithoutCancel(t.Context()), nil)
 	must(t, err)

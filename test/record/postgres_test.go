@@ -42,7 +42,10 @@ func endedAfterOutcome(t *testing.T) {
 		}
 		storetest.Outage(t, "QUIT")()
 	}
-	l.readOn()
+	rig.Await(t, "all of them are recorded", func() bool {
+		l.readOn()
+		return len(l.book.intents) == times && len(l.book.open()) == 0
+	})
 	l.agree()
 	h.Stop()
 	l.verify()
@@ -92,8 +95,8 @@ func outage(t *testing.T, signal string) {
 	end()
 	all.Wait()
 	rig.Await(t, "what waited is recorded", func() bool {
-		l.readOn()
-		return l.book.kinds["call"] >= 20 && len(l.book.open()) == 0
+		l.readAll(h)
+		return l.book.reads >= 20 && len(l.book.open()) == 0
 	})
 	l.agree()
 	if l.book.lost != 0 {

@@ -82,7 +82,7 @@ func pruneIn(t *testing.T, dir string) {
 		keys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
 		must(t, err)
 		log, err := audit.Open(t.Context(), audit.Options{
-			DB: db, Keys: keys, Log: slog.New(slog.DiscardHandler), Settings: audit.Settings{Retention: time.Hour, KeepArguments: true},
+			DB: db, Dir: filepath.Join(dir, "audit"), Keys: keys, Log: slog.New(slog.DiscardHandler), Settings: audit.Settings{Retention: time.Hour, KeepArguments: true},
 		})
 		must(t, err)
 		ctx, cancel := context.WithCancel(t.Context())

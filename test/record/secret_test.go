@@ -545,7 +545,7 @@ func (v *vault) export(l *lab) {
 	must(v.t, err)
 	keys, err := audit.LoadKeys(l.data.AuditKey())
 	must(v.t, err)
-	log, err := audit.Open(v.t.Context(), audit.Options{DB: db, Keys: keys, Log: slog.New(slog.DiscardHandler)})
+	log, err := audit.Open(v.t.Context(), audit.Options{DB: db, Dir: v.t.TempDir(), Keys: keys, Log: slog.New(slog.DiscardHandler)})
 	must(v.t, err)
 	for _, format := range []audit.Format{audit.JSONL, audit.CSV} {
 		var out bytes.Buffer

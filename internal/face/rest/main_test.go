@@ -100,7 +100,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	must(t, err)
 	auditKeys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
 	must(t, err)
-	record, err := audit.Open(context.Background(), audit.Options{DB: db, Keys: auditKeys, Log: log, Settings: audit.Settings{KeepArguments: true}})
+	record, err := audit.Open(context.Background(), audit.Options{DB: db, Dir: filepath.Join(dir, "audit"), Keys: auditKeys, Log: log, Settings: audit.Settings{KeepArguments: true}})
 	must(t, err)
 	h.catalog, err = catalog.Open(catalog.Options{Bus: news, Log: log})
 	must(t, err)
