@@ -26,8 +26,9 @@ type Problem struct {
 	Detail string `json:"detail,omitempty" doc:"What went wrong, and what to do"`
 	Remedy string `json:"remedy,omitempty" doc:"What to do"`
 
-	Class       string `json:"class" doc:"Of what kind the error is; one for each code" enum:"network,permission,unavailable,params,server,request,question,cancelled,limit,outcome,config,internal"`
+	Class       string `json:"class" doc:"Of what kind the error is; one for each code, but outcome for any of which the call may have taken effect" enum:"network,permission,unavailable,params,server,request,question,cancelled,limit,outcome,config,internal"`
 	UserMessage string `json:"userMessage" doc:"One sentence for a person who knows nothing of MCP"`
+	Outcome     string `json:"outcome,omitempty" enum:"unknown" doc:"unknown if the call may have taken effect, or not; not there otherwise"`
 
 	Problems []ConfigProblem `json:"problems,omitempty" doc:"For config_invalid: every problem of the text"`
 }
@@ -47,6 +48,7 @@ type Status struct {
 	Listen    string       `json:"listen" doc:"URL of the listener; empty if only the local socket is served"`
 	DataDir   string       `json:"dataDir"`
 	Config    ConfigStatus `json:"config"`
+	Record    RecordStatus `json:"record"`
 	Servers   int          `json:"servers"`
 	Ready     int          `json:"ready" doc:"Servers that are connected"`
 	Tools     int          `json:"tools" doc:"Tools that are offered"`
@@ -70,6 +72,12 @@ type ConfigStatus struct {
 	Writable bool            `json:"writable" doc:"False if the file is broken or not to be written to"`
 	Problems []ConfigProblem `json:"problems" doc:"Why the file is not in force"`
 	Warnings []ConfigProblem `json:"warnings"`
+}
+
+// RecordStatus tells whether the record of calls can be written.
+type RecordStatus struct {
+	Up   bool  `json:"up" doc:"False if it could not be written the last time that there was something to write: then calls that may change something are refused"`
+	Lost int64 `json:"lost" doc:"Entries that were dropped since the start, for want of room while it could not be written"`
 }
 
 // Server is one server.

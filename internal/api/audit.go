@@ -137,7 +137,7 @@ type HourlyFigures struct {
 type CallFailure struct {
 	Outcome string `json:"outcome" enum:"tool_error,failed,cancelled,unknown"`
 	Code    string `json:"code,omitempty" doc:"Not there if the server answered with an error"`
-	Class   string `json:"class,omitempty" doc:"Of the code"`
+	Class   string `json:"class,omitempty" doc:"Of the code, or outcome if the calls may have taken effect, or not"`
 	Server  string `json:"server,omitempty"`
 	Tool    string `json:"tool,omitempty"`
 	Method  string `json:"method"`

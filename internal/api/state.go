@@ -20,6 +20,7 @@ type CallState struct {
 	Ended      *time.Time      `json:"endTime,omitempty"`
 	Retries    int             `json:"retryCount" doc:"By the hub and by hand"`
 	MaxRetries int             `json:"maxRetries"`
+	Outcome    string          `json:"outcome,omitempty" enum:"ok,tool_error,failed,cancelled,unknown" doc:"How it ended, as in the record of calls: unknown if it may have taken effect, or not; not there while it is under way"`
 	Code       string          `json:"code,omitempty" doc:"What went wrong: the stable code; not there if the server itself says that it failed"`
 	Error      string          `json:"errorMessage,omitempty" doc:"What went wrong"`
 	Message    string          `json:"userFriendlyMessage,omitempty" doc:"One sentence for a person, in the language of the caller"`

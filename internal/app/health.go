@@ -16,12 +16,18 @@ import (
 type readiness struct {
 	Status  string         `json:"status"`           // ready or starting
 	Config  *configHealth  `json:"config,omitempty"` // only if the configuration file is not in force
+	Record  *recordHealth  `json:"record,omitempty"` // only if the record of calls cannot be written
 	Servers []serverHealth `json:"servers"`
 }
 
 type configHealth struct {
 	Path    string   `json:"path"`
 	Reasons []string `json:"reasons"`
+}
+
+type recordHealth struct {
+	Up   bool  `json:"up"`
+	Lost int64 `json:"lost"` // entries that were dropped since the start
 }
 
 type serverHealth struct {
@@ -39,7 +45,8 @@ type serverHealth struct {
 // readyz answers 200 once the tools of every server are listed, be it from the
 // index, or it is known why they are not; until then 503. A server that is
 // down does not make the hub unready, and neither does a configuration file
-// that is not in force.
+// that is not in force, nor a record of calls that cannot be written: what
+// changes nothing goes on.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	lang := a.language(r)
 	body := readiness{Status: "ready", Servers: []serverHealth{}}
@@ -49,6 +56,9 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 		for line := range strings.Lines(reasons(src.Fault, lang)) {
 			body.Config.Reasons = append(body.Config.Reasons, strings.TrimSpace(line))
 		}
+	}
+	if m := a.recording(); !m.Up {
+		body.Record = &recordHealth{Up: m.Up, Lost: m.Lost}
 	}
 	for _, st := range a.fleet.Status() {
 		if st.State == hub.StateStarting && st.Reason == nil && !a.catalog.Snapshot().Listed(st.Key) {

@@ -36,7 +36,11 @@ func partOf(list []entry, pending []int64) part {
 		node: list[0].node, first: list[0].seq, last: list[len(list)-1].seq,
 		since: list[0].at, until: list[0].at, pending: joinSeqs(pending),
 	}
-	seen := make(map[string]struct{}, 64)
+	type value struct {
+		dimension byte
+		text      string
+	}
+	seen := make(map[value]struct{}, 64)
 	for i := range list {
 		e := &list[i]
 		p.since, p.until = min(p.since, e.at), max(p.until, e.at)
@@ -45,21 +49,21 @@ func partOf(list []entry, pending []int64) part {
 			continue
 		}
 		decode(e.body, &r)
-		for _, t := range [...]string{
-			term('s', r.Session), term('u', r.Subject), term('d', string(r.Door)), term('v', r.Server), term('t', r.Tool),
-			term('m', r.Method), term('o', string(r.Outcome)), term('c', r.Code),
+		for _, v := range [...]value{
+			{'s', r.Session}, {'u', r.Subject}, {'d', string(r.Door)}, {'v', r.Server}, {'t', r.Tool},
+			{'m', r.Method}, {'o', string(r.Outcome)}, {'c', r.Code},
 		} {
-			if t != "" {
-				seen[t] = struct{}{}
+			if v.text != "" {
+				seen[v] = struct{}{}
 			}
 		}
 	}
 	all := make([]string, 0, len(seen))
-	for t := range seen {
-		all = append(all, t)
+	for v := range seen {
+		all = append(all, term(v.dimension, v.text))
 	}
 	slices.Sort(all)
-	p.terms = strings.Join(all, "")
+	p.terms = strings.Join(slices.Compact(all), "") // two values may have the same
 	return p
 }
 

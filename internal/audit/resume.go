@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -107,7 +106,7 @@ func (l *Log) closeUnknown(ctx context.Context) error {
 			decode(list[i].body, &r)
 			r.ID = list[i].call
 			r.Outcome, r.Code = hub.OutcomeUnknown, string(message.OutcomeUnknown)
-			r.Reason = hub.E(message.OutcomeUnknown, nil, "server", cmp.Or(r.Server, r.Name)).Text(message.English).What
+			r.Reason = message.For(message.English, message.HubLost, nil).What // the server was not lost
 			x.op(l.node, newOp(kindCall, &r))
 		}
 	}

@@ -177,6 +177,13 @@ func TestCallBeforeTheFirstList(t *testing.T) {
 				if tt.want == "" && err != nil || tt.want != "" && !hub.IsCode(err, tt.want) {
 					t.Errorf("got %v, want %q", err, tt.want)
 				}
+				r, server := c.last(), ""
+				if tt.want != message.ToolUnknown {
+					server = strings.TrimSuffix(tt.name, "__x")
+				}
+				if tt.name != "x" && r.Server != server || (r.Tool != "") != (tt.want == "") {
+					t.Errorf("recorded with the server %q, want %q, and the tool %q", r.Server, server, r.Tool)
+				}
 			})
 		})
 	}
@@ -231,6 +238,9 @@ func TestCancelBeforeTheFirstList(t *testing.T) {
 		if took := time.Since(began); took != time.Second || !hub.IsCode(err, message.Cancelled) {
 			t.Errorf("got %v after %v", err, took)
 		}
+		if r := c.last(); r.Outcome != hub.OutcomeCancelled || r.Server != "late" {
+			t.Errorf("recorded as %+v", r)
+		}
 	})
 }
 
@@ -249,7 +259,7 @@ func TestRecords(t *testing.T) {
 		{`"s__silent"`, hub.CallRecord{Name: "s__silent", Server: "s", Tool: "silent", Outcome: hub.OutcomeUnknown, Code: "timeout", Duration: 10 * time.Second}},
 		{`"s__die"`, hub.CallRecord{Name: "s__die", Server: "s", Tool: "die", Outcome: hub.OutcomeUnknown, Code: "outcome_unknown"}},
 		{`"s__none"`, hub.CallRecord{Name: "s__none", Outcome: hub.OutcomeFailed, Code: "tool_unknown"}},
-		{`"off__x"`, hub.CallRecord{Name: "off__x", Outcome: hub.OutcomeFailed, Code: "server_disabled"}},
+		{`"off__x"`, hub.CallRecord{Name: "off__x", Server: "off", Outcome: hub.OutcomeFailed, Code: "server_disabled"}},
 		{`"cancel"`, hub.CallRecord{Name: "cancel", Server: "s", Tool: "cancel", Outcome: hub.OutcomeCancelled, Code: "cancelled"}},
 		{`"s__x","NAME":"s__fail"`, hub.CallRecord{Name: "s__x", Outcome: hub.OutcomeFailed, Code: "params_invalid"}},
 		{`"s__x","argument\u017f":{}`, hub.CallRecord{Name: "s__x", Outcome: hub.OutcomeFailed, Code: "params_invalid"}},
@@ -280,7 +290,7 @@ func TestRecords(t *testing.T) {
 				if id, err := uuid.Parse(got.ID); err != nil || id.Version() != 7 {
 					t.Errorf("the id is %q", got.ID)
 				}
-				if tt.want.ID, tt.want.Method, tt.want.Session = got.ID, "tools/call", hub.SessionRef("session"); tt.want.Server != "" {
+				if tt.want.ID, tt.want.Method, tt.want.Session = got.ID, "tools/call", hub.SessionRef("session"); tt.want.Tool != "" {
 					tt.want.Changing, tt.want.Verdict = true, hub.VerdictAllow
 					if tt.want.Code != "" {
 						tt.want.Attempts = []hub.Attempt{{Server: tt.want.Server, Code: tt.want.Code, Duration: tt.want.Duration}}

@@ -21,6 +21,7 @@ type clock struct {
 	hub.Exchange
 	server string                  // whose time it is, by its key
 	limit  time.Duration           // what there is of it
+	asked  bool                    // the caller itself has set the limit
 	end    context.CancelCauseFunc // ends what is timed
 
 	mu      sync.Mutex
@@ -86,8 +87,16 @@ func (c *clock) ring() {
 	}
 }
 
-func (c *clock) over() {
-	c.end(hub.E(message.Timeout, nil, "server", c.server, "limit", c.limit.String()))
+func (c *clock) over() { c.end(overdue(c.server, c.limit, c.asked)) }
+
+// overdue is the error of a call whose time is up; asked says that the caller itself
+// has set the limit, so that nothing of the server's is to be changed.
+func overdue(server string, limit time.Duration, asked bool) *hub.Error {
+	e := hub.E(message.Timeout, nil, "server", server, "limit", limit.String())
+	if asked {
+		e.Args[message.ValueLimitedBy] = "caller"
+	}
+	return e
 }
 
 // Ask implements [hub.Exchange].

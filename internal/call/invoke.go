@@ -66,7 +66,7 @@ func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, 
 	if r.Timeout > 0 {
 		allowed = min(allowed, r.Timeout)
 	}
-	limit := hub.E(message.Timeout, nil, "server", server.Key, "limit", allowed.String())
+	limit := overdue(server.Key, allowed, allowed == r.Timeout)
 	return context.WithDeadlineCause(ctx, r.record.Time.Add(allowed), limit)
 }
 

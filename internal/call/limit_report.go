@@ -60,15 +60,15 @@ func refused(err error) bool {
 // refusal is the error for a call that a gate keeps out.
 func refusal(code message.Code, key gateKey, wait time.Duration) *hub.Error {
 	seconds := max(int(math.Ceil(wait.Seconds())), 1)
-	what := message.Say("of this caller")
-	switch {
-	case key.server == "":
-	case key.name != "":
-		what = message.Say("of the tool %s", message.Quote(key.name))
-	default:
-		what = message.Say("of the server %s", message.Quote(key.server))
+	e := hub.E(code, nil, "retry_after", strconv.Itoa(seconds))
+	if key.server == "" {
+		return e.With("what", message.Say("of this caller"))
 	}
-	return hub.E(code, nil, "retry_after", strconv.Itoa(seconds)).With("what", what)
+	e.Args["server"] = key.server
+	if key.name != "" {
+		return e.With("what", message.Say(`of the tool "%s"`, message.Quote(key.name)))
+	}
+	return e.With("what", message.Say(`of the server "%s"`, message.Quote(key.server)))
 }
 
 // rateText is a rate in the unit in which it is one call or more.

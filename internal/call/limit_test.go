@@ -100,10 +100,10 @@ func TestLimitConcurrency(t *testing.T) {
 			t.Fatal("not two of four have their turn")
 		}
 		err := l.limit(t.Context(), l.call("s", "another"))
-		if !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Args["retry_after"] != "1" || hub.AsError(err).Args["waiting"] != "2" {
+		if !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Args["retry_after"] != "1" || hub.AsError(err).Args["waiting"] != "2" || hub.AsError(err).Args["server"] != "s" {
 			t.Errorf("the fifth gets %v", err)
 		}
-		if text := hub.AsError(err).In(message.Chinese); !strings.HasPrefix(text, "服务器 s 的调用排队已满（2 个）。") {
+		if text := hub.AsError(err).In(message.Chinese); !strings.HasPrefix(text, "服务器“s”的调用排队已满（2 个）。") {
 			t.Error(text)
 		}
 		if got := l.counts(); len(got) != 1 || got[0] != (Limited{"s", 2, 2, 1}) {
@@ -199,7 +199,7 @@ func TestLimitRate(t *testing.T) {
 			}
 		}
 		refuse("2")
-		if text := hub.AsError(l.limit(t.Context(), l.call("s", "a"))).In(message.English); text != "Calls of the tool x come too fast; 30 a minute are allowed. Try again in 2 seconds." {
+		if text := hub.AsError(l.limit(t.Context(), l.call("s", "a"))).In(message.English); text != `Calls of the tool "x" come too fast; 30 a minute are allowed. Try again in 2 s.` {
 			t.Error(text)
 		}
 		time.Sleep(1500 * time.Millisecond)
@@ -474,7 +474,7 @@ func TestLimitInAPool(t *testing.T) {
 		}
 	}
 	r := pooled()
-	if err := l.limit(t.Context(), r); !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Args["what"] != "of the server a" || r.server.Key != "a" {
+	if err := l.limit(t.Context(), r); !hub.IsCode(err, message.QueueFull) || hub.AsError(err).Args["what"] != `of the server "a"` || r.server.Key != "a" {
 		t.Errorf("where all are busy: %s and %v", r.server.Key, err)
 	}
 }

@@ -101,6 +101,7 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 	}
 	k := &r.clock
 	k.Exchange, k.server, k.limit, k.end = r.Exchange, longest.server.Key, longest.limit, r.end
+	k.asked = k.limit == r.Timeout
 	k.start(r.record.Time)
 	return nil
 }

@@ -141,10 +141,10 @@ func (r *run) answer() []byte {
 // outcome is how the call has ended.
 func (r *run) outcome(err error) hub.Outcome {
 	switch {
-	case err != nil && hub.IsCode(err, message.Cancelled):
-		return hub.OutcomeCancelled
 	case err != nil && (r.plan.unsure || hub.IsCode(err, message.OutcomeUnknown)):
 		return hub.OutcomeUnknown
+	case err != nil && hub.IsCode(err, message.Cancelled):
+		return hub.OutcomeCancelled
 	case err != nil, r.fault != nil:
 		return hub.OutcomeFailed
 	}

@@ -29,7 +29,8 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 	if found, err := r.verb.look(r); found || err != nil {
 		return err
 	}
-	var away error
+	var away error // of the first that is not there
+	absent := ""   // its key
 	seen, has := r.view.Snapshot(), r.view.Has
 	if r.verb.method == protocol.MethodToolsCall {
 		has = r.view.MayHave // tools can be in a view without the rest of their server
@@ -40,13 +41,14 @@ func (p *Pipeline) find(ctx context.Context, r *run) error {
 			continue
 		}
 		if err := p.wait(ctx, r, &server); err != nil && away == nil {
-			away = err
+			away, absent = err, key
 		}
 		if found, err := r.verb.look(r); found || err != nil {
 			return err
 		}
 	}
 	if away != nil {
+		r.record.Server = absent // it is what is meant, though it has not told its lists
 		return away
 	}
 	return r.verb.unknown(r)
@@ -140,6 +142,7 @@ func (p *Pipeline) lookTool(r *run) (found bool, err error) {
 		return true, nil
 	}
 	if e, blocked := r.view.Blocked(r.name); blocked {
+		r.record.Server = e.Server.Key
 		return false, drifted(e)
 	}
 	return false, nil

@@ -136,11 +136,14 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	p.log.InfoContext(ctx, "a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(),
 		"attempts", len(r.record.Attempts), "took", time.Since(r.record.Time), "error", last)
 	switch e := hub.AsError(last); {
-	case e.Code == message.Cancelled:
-		return e
 	case d.loose != nil:
 		d.unsure = true
-		return doubtful(hub.AsError(d.loose))
+		if e.Code != message.Cancelled { // that nobody waits any more says more than the last failure
+			e = hub.AsError(d.loose)
+		}
+		return doubtful(e)
+	case e.Code == message.Cancelled:
+		return e
 	case len(d.candidates) > 1 && len(r.record.Attempts) > 1:
 		return hub.E(message.AllFailed, e, "tool", message.Quote(r.name), "attempts", listed(r.record.Attempts))
 	default:
@@ -148,7 +151,8 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	}
 }
 
-// doubtful is an error that says that the call may have had an effect.
+// doubtful is an error that says that the call may have had an effect. Its class,
+// its remedy and what people are told follow from that.
 func doubtful(e *hub.Error) *hub.Error {
 	if e.Code == message.OutcomeUnknown {
 		return e
@@ -156,7 +160,7 @@ func doubtful(e *hub.Error) *hub.Error {
 	told := *e
 	told.Args = make(message.Args, len(e.Args)+1)
 	maps.Copy(told.Args, e.Args)
-	told.Args["outcome"] = string(hub.OutcomeUnknown)
+	told.Args[message.ValueOutcome] = string(hub.OutcomeUnknown)
 	return &told
 }
 

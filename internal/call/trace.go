@@ -94,7 +94,7 @@ func (t tracing) end(ctx context.Context, s trace.Span, r *run) {
 		return
 	}
 	c := r.record
-	about := make([]attribute.KeyValue, 0, 12)
+	about := make([]attribute.KeyValue, 0, 13)
 	about = append(about, attribute.String("toolcrib.call.id", c.ID), attribute.String("toolcrib.door", string(c.Door)))
 	if c.Session != "" {
 		about = append(about, attribute.String("mcp.session.id", c.Session)) // the id itself would let others speak in it
@@ -111,6 +111,7 @@ func (t tracing) end(ctx context.Context, s trace.Span, r *run) {
 	if at, ok := ctx.Value(http.LocalAddrContextKey).(net.Addr); ok {
 		about = append(about, attribute.String("network.transport", at.Network()))
 	}
+	about = append(about, came(c.Door)...)
 	if version, ok := wire.String(r.Message.Raw, r.said(protocol.MetaVersion)); ok {
 		about = append(about, attribute.String("mcp.protocol.version", version))
 	}
@@ -205,6 +206,17 @@ func (r *run) target(name string) []attribute.KeyValue {
 // said is a member of the request's _meta.
 func (r *run) said(key string) wire.Span {
 	return wire.Lookup(r.Message.Raw, r.Message.Member("_meta"), key)
+}
+
+// came is by which protocol requests come through a door.
+func came(door hub.Door) []attribute.KeyValue {
+	switch door {
+	case hub.DoorMCP, hub.DoorSSE, hub.DoorREST:
+		return []attribute.KeyValue{attribute.String("network.protocol.name", "http")}
+	case hub.DoorWebSocket, hub.DoorStdio: // "toolcrib stdio" passes the client's messages on by a WebSocket
+		return []attribute.KeyValue{attribute.String("network.protocol.name", "websocket")}
+	}
+	return nil
 }
 
 // carrier is how servers of a kind are reached.

@@ -95,6 +95,23 @@ func described(s tracetest.SpanStub) map[string]string {
 	return all
 }
 
+// The protocol of a caller's request follows from the door.
+func TestSpansNameTheProtocol(t *testing.T) {
+	for door, want := range map[hub.Door]string{
+		hub.DoorMCP: "http", hub.DoorSSE: "http", hub.DoorREST: "http", hub.DoorWebSocket: "websocket", hub.DoorStdio: "websocket", "": "",
+	} {
+		got := ""
+		for _, a := range came(door) {
+			if a.Key == "network.protocol.name" {
+				got = a.Value.AsString()
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", door, got, want)
+		}
+	}
+}
+
 func TestSpans(t *testing.T) {
 	session := hub.SessionRef("session")
 	for _, tt := range []struct {
@@ -120,7 +137,7 @@ func TestSpans(t *testing.T) {
 				request := spans[len(spans)-1]
 				want := map[string]string{
 					"mcp.method.name": "tools/call", "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tt.tool,
-					"mcp.session.id": session, "jsonrpc.request.id": "one", "network.transport": "tcp", "toolcrib.door": "mcp",
+					"mcp.session.id": session, "jsonrpc.request.id": "one", "network.transport": "tcp", "network.protocol.name": "http", "toolcrib.door": "mcp",
 					"toolcrib.call.id": record.ID, "toolcrib.server": "s", "mcp.protocol.version": "2026-07-28",
 				}
 				maps.Copy(want, tt.server)

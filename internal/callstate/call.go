@@ -182,7 +182,7 @@ func (c *Call) End(outcome hub.Outcome, err error, result []byte) {
 // finish fills in how the call ended.
 func (c *Call) finish(now time.Time, outcome hub.Outcome, err error, result []byte) {
 	t, st := c.t, &c.state
-	st.Ended, st.Status, st.Code, st.Error, st.Message = now, hub.CallSuccess, "", "", ""
+	st.Ended, st.Outcome, st.Status, st.Code, st.Error, st.Message = now, outcome, hub.CallSuccess, "", "", ""
 	if t.keep(len(result), MaxResult) {
 		st.Result = bytes.Clone(result)
 	}
@@ -192,11 +192,15 @@ func (c *Call) finish(now time.Time, outcome hub.Outcome, err error, result []by
 	st.Status = hub.CallFailed
 	if e := hub.AsError(err); e != nil {
 		st.Code, st.Error = string(e.Code), e.In(c.lang)
-		st.Message = c.told(c.texts.Failed, func(lang message.Lang, _ string) string { return e.Class().Sentence(lang, "tools/call") })
+		st.Message = c.told(c.texts.Failed, func(lang message.Lang, _ string) string { return e.Sentence(lang, method) })
 	} else {
-		st.Error = firstText(result)
+		text, refused := failureOf(result)
+		st.Error = text
 		st.Message = c.told(c.texts.Failed, func(lang message.Lang, _ string) string {
-			return message.ClassOfText(st.Error).Sentence(lang, "tools/call")
+			if refused != nil {
+				return refused.Sentence(lang, method)
+			}
+			return message.FriendlyText(lang, text, method)
 		})
 	}
 	if c.request.Raw != nil && t.keep(len(c.request.Raw), MaxRequest) {
@@ -214,21 +218,30 @@ func (c *Call) tell() {
 	}
 }
 
-// firstText is what a result with isError says, or a JSON-RPC error.
-func firstText(result []byte) string {
+// method is that of all calls that are followed.
+const method = "tools/call"
+
+// failureOf is what a result with isError says. Of a JSON-RPC error it is also the
+// hub's error for that, which is of the class that the server's code says.
+func failureOf(result []byte) (text string, refused *hub.Error) {
 	var r struct {
-		Message string `json:"message"`
+		Code    json.RawMessage `json:"code"`
+		Message string          `json:"message"`
 		Content []struct {
 			Text string `json:"text"`
 		} `json:"content"`
 	}
 	if json.Unmarshal(result, &r) != nil {
-		return ""
+		return "", nil
 	}
 	for _, c := range r.Content {
 		if c.Text != "" {
-			return message.Quote(c.Text)
+			return message.Quote(c.Text), nil
 		}
 	}
-	return message.Quote(r.Message)
+	text = message.Quote(r.Message)
+	if r.Content == nil && r.Code != nil {
+		refused = hub.E(message.ServerRefused, nil, "method", method, "detail", text, "answer", string(r.Code))
+	}
+	return text, refused
 }

@@ -91,7 +91,7 @@ func (t *Tracker) Retry(session string) (*Retry, error) {
 	c.base = old.state.Retries + 1
 	st := &c.state
 	st.Status, st.Retries, st.Started, st.Ended, st.Resets = hub.CallCalling, c.base, time.Now(), time.Time{}, time.Time{}
-	st.Code, st.Error, st.Message, st.Result = "", "", "", nil
+	st.Outcome, st.Code, st.Error, st.Message, st.Result = "", "", "", "", nil
 	s.running = append(s.running, c)
 	t.show(s, c)
 	t.tell(s)

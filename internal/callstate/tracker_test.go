@@ -45,6 +45,7 @@ func TestSuccess(t *testing.T) {
 		c.End(hub.OutcomeOK, nil, result)
 		result[0] = 'x' // is not the tracker's
 		want.Status, want.Server, want.Ended, want.Resets = hub.CallSuccess, "weather", time.Now(), time.Now().Add(3*time.Second)
+		want.Outcome = hub.OutcomeOK
 		want.Message, want.Result = "Got the weather", []byte(`{"content":[]}`)
 		if diff := cmp.Diff(want, d.shown("s")); diff != "" {
 			t.Error(diff)
@@ -103,17 +104,39 @@ func TestFailure(t *testing.T) {
 // What the tool itself says went wrong is the error of the state.
 func TestToolError(t *testing.T) {
 	d := newDisplay(t)
-	for result, want := range map[string]string{
-		`{"isError":true,"content":[{"type":"image","data":""},{"type":"text","text":"permission denied\n"}]}`: `permission denied\n`,
-		`{"code":-32602,"message":"invalid city"}`:                                                             "invalid city",
-		`[]`: "",
+	for result, want := range map[string][2]string{ // the error, and the message
+		`{"isError":true,"content":[{"type":"image","data":""},{"type":"text","text":"permission denied\n"}]}`: {`permission denied\n`, "权限不足，无法执行此操作"},
+		`{"isError":true,"code":"E7","content":[{"type":"text","text":"paper jam"}]}`:                          {"paper jam", "工具调用失败，请检查设备状态"},
+		`{"isError":true,"content":[]}`:                 {"", "工具调用失败，请检查设备状态"},
+		`{"code":-32602,"message":"permission denied"}`: {"permission denied", "操作参数有误，请检查输入"},
+		`{"code":-32603,"message":"permission denied"}`: {"permission denied", "服务暂时不可用，请稍后重试"},
+		`[]`: {"", "工具调用失败，请检查设备状态"},
 	} {
-		c := d.Begin(beginning("s", "1"))
-		c.End(hub.OutcomeToolError, nil, []byte(result))
+		b := beginning("s", "1")
+		b.Lang = message.Chinese
+		d.Begin(b).End(hub.OutcomeToolError, nil, []byte(result))
 		s := d.shown("s")
-		if s.Status != hub.CallFailed || s.Error != want || s.Code != "" || s.Message == "" || string(s.Result) != result || !CanRetry(&s) {
+		if s.Status != hub.CallFailed || s.Outcome != hub.OutcomeToolError || s.Error != want[0] || s.Code != "" || s.Message != want[1] || string(s.Result) != result || !CanRetry(&s) {
 			t.Errorf("%s: %+v", result, s)
 		}
+	}
+}
+
+// Of a call that may have taken effect nobody is told to try again.
+func TestUnknownOutcome(t *testing.T) {
+	d := newDisplay(t)
+	c := d.Begin(beginning("s", "1"))
+	if s := d.shown("s"); s.Outcome != "" {
+		t.Errorf("under way: %+v", s)
+	}
+	c.End(hub.OutcomeUnknown, hub.E(message.ServerHTTPStatus, nil, "url", "http://h", "status", "500", "outcome", "unknown"), nil)
+	s := d.shown("s")
+	if s.Outcome != hub.OutcomeUnknown || s.Code != "server_http_status" || s.Message != message.ClassOutcome.Sentence(message.English, "") ||
+		s.Error != "http://h answered HTTP 500. It may have taken effect: check before you repeat it." {
+		t.Errorf("got %+v", s)
+	}
+	if _, err := d.Retry("s"); err != nil || d.shown("s").Outcome != "" {
+		t.Errorf("%v, and it shows %+v", err, d.shown("s"))
 	}
 }
 

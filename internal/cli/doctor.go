@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 )
 
 // maxTests is how many servers are tested side by side.
@@ -58,6 +59,7 @@ func (doctor) Run(ctx context.Context, s *session) error {
 		}
 		e.environment(ctx, list.Servers)
 		e.port(ctx, running)
+		e.record(ctx, h)
 		return e.servers(ctx, h, list.Servers)
 	})
 	if err != nil {
@@ -101,6 +103,27 @@ func (e *examination) note(what, remedy string) {
 
 func (e *examination) wrong(what, remedy string) {
 	e.add("wrong", e.out.paint(red, "✗"), what, remedy)
+}
+
+// record looks whether the record of calls can be read and written. Reading it
+// has the hub write what waits, so that it knows.
+func (e *examination) record(ctx context.Context, h *link) {
+	e.begin(e.out.say("Record of calls", "调用记录"))
+	_, unread := h.Calls(ctx, apiclient.CallQuery{Limit: 1})
+	if unread != nil {
+		e.fault(unread)
+	}
+	v, err := h.Status(ctx)
+	switch {
+	case err != nil:
+		e.fault(err)
+	case !v.Record.Up:
+		e.wrong(e.out.unwritable(), e.out.unwritableRemedy())
+	case v.Record.Lost > 0:
+		e.note(e.out.gap(v.Record.Lost), "")
+	case unread == nil:
+		e.good("%s", e.out.say("it can be written", "可以写入"))
+	}
 }
 
 // servers tests every server that is enabled, several at once, and tells of

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/datadir"
@@ -40,6 +41,10 @@ type session struct {
 	env    Env // its Stdout is stdout
 	stdout *output
 	out    *printer
+
+	// patience is how much longer than a call's time limit its answer is waited for:
+	// it is the hub that ends the call, and knows how things stand.
+	patience time.Duration
 }
 
 func newSession(g globals, env Env) *session {
@@ -48,7 +53,10 @@ func newSession(g globals, env Env) *session {
 	}
 	stdout := &output{w: env.Stdout}
 	env.Stdout = stdout
-	return &session{globals: g, env: env, stdout: stdout, out: &printer{w: stdout, color: env.Color, width: env.Width, lang: env.Lang}}
+	return &session{
+		globals: g, env: env, stdout: stdout, out: &printer{w: stdout, color: env.Color, width: env.Width, lang: env.Lang},
+		patience: 3 * time.Second,
+	}
 }
 
 // output is standard output. It remembers an error of writing, which those

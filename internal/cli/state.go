@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 type stateCommands struct {
@@ -61,7 +62,10 @@ func (c *stateShow) Run(ctx context.Context, s *session) error {
 // callState prints one state.
 func (s *session) callState(v api.CallState) {
 	say := s.out.say
-	retries, others, took := "", "", ""
+	retries, others, took, outcome := "", "", "", ""
+	if v.Outcome != "" && v.Outcome != string(hub.OutcomeOK) { // of which the status says all
+		outcome = s.out.outcome(v.Outcome)
+	}
 	if v.Retries > 0 || v.CanRetry {
 		retries = fmt.Sprintf("%d / %d", v.Retries, v.MaxRetries)
 	}
@@ -75,6 +79,7 @@ func (s *session) callState(v api.CallState) {
 		say("Session", "会话"), clean(v.Session),
 		say("Caller", "调用方"), clean(v.Subject),
 		say("Status", "状态"), s.out.callStatus(v.Status),
+		say("Outcome", "结果"), outcome,
 		say("Tool", "工具"), clean(v.Tool),
 		say("Server", "服务器"), clean(v.Server),
 		say("Arguments", "参数"), clean(string(v.Arguments)),

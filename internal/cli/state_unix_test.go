@@ -36,6 +36,8 @@ func TestStateAndEvents(t *testing.T) {
 		{message.Chinese, "state show rest:admin", exitOK, "成功"},
 		{message.English, "state show rest:admin --json", exitOK, `"isCompleted": true`},
 		{message.English, "state retry rest:admin", exitFailure, "nothing to retry"},
+		{message.English, `call datetime__get_current_time {"timezone":"Mars/X"}`, exitToolError, "Mars/X"},
+		{message.English, "state show rest:admin", exitOK, "Outcome    tool error"},
 		{message.English, "state clear rest:admin", exitOK, "Cleared rest:admin."},
 		{message.English, "state clear rest:admin", exitOK, "Cleared"},
 	} {

@@ -48,6 +48,7 @@ func (status) Run(ctx context.Context, s *session) error {
 		say("Sessions", "会话"), strconv.Itoa(v.Sessions),
 	)
 	s.configProblems(v.Config)
+	s.recordProblem(v.Record)
 	return nil
 }
 
@@ -79,6 +80,29 @@ func (s *session) configProblems(c api.ConfigStatus) {
 	s.out.line("%s", s.out.paint(red, s.out.say(
 		"The configuration file is not in force:", "配置文件未生效：")))
 	s.places(c.Path, c.Problems)
+}
+
+// recordProblem tells that the record of calls cannot be written, or has a gap.
+func (s *session) recordProblem(r api.RecordStatus) {
+	if !r.Up {
+		s.out.line("%s", s.out.paint(red, s.out.unwritable()))
+		s.out.line("  → %s", s.out.unwritableRemedy())
+	}
+	if r.Lost > 0 {
+		s.out.line("%s", s.out.paint(yellow, s.out.gap(r.Lost)))
+	}
+}
+
+func (p *printer) unwritable() string {
+	return p.say("The record of calls cannot be written; calls that may change something are refused.", "调用记录无法写入；可能产生变更的调用会被拒绝。")
+}
+
+func (p *printer) unwritableRemedy() string {
+	return p.say("The disk may be full, or the database out of reach; the hub's log has the cause.", "磁盘可能已满，或数据库无法连接；原因见 Toolcrib 的日志。")
+}
+
+func (p *printer) gap(lost int64) string {
+	return fmt.Sprintf(p.say("The record of calls has a gap: %d entries were dropped since the start.", "调用记录有缺口：启动以来丢弃了 %d 条。"), lost)
 }
 
 // places prints what was found in a file, a line each.

@@ -229,6 +229,9 @@ func (p *printer) summary(v, before *sight) {
 		fmt.Sprintf(say("%d tools", "%d 个工具"), r.CacheSize),
 		fmt.Sprintf(say("%d of built-in servers", "内置服务器 %d 个"), r.EmbeddedTools),
 	}, ", "))
+	if !v.status.Record.Up {
+		p.line("%s", p.paint(red, p.unwritable()))
+	}
 }
 
 // column is one of a table whose columns give way where there is no room.

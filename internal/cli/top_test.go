@@ -23,7 +23,7 @@ func twoLooks() (before, now *sight) {
 	}
 	now = &sight{
 		at:      began.Add(time.Hour),
-		status:  api.Status{Version: "v1", Started: began, Tools: 12, Sessions: 3},
+		status:  api.Status{Version: "v1", Started: began, Tools: 12, Sessions: 3, Record: api.RecordStatus{Up: true}},
 		servers: []api.Server{server("files", "ready"), server("new", "starting"), server("wait", "idle")},
 		stats: api.Stats{
 			Operations: map[string]api.Operation{
@@ -114,6 +114,17 @@ wait    ○ idle      1h01m
 		if got := "\n" + out.String(); got != test.want {
 			t.Errorf("in %d columns:\n%s\nwant\n%s", test.width, got, test.want)
 		}
+	}
+}
+
+// That the record cannot be written stands above the servers.
+func TestTopTellsOfTheRecord(t *testing.T) {
+	_, now := twoLooks()
+	now.status.Record.Up = false
+	var out bytes.Buffer
+	(&top{}).show(&printer{w: &out, lang: message.English}, now, nil)
+	if lines := strings.Split(out.String(), "\n"); len(lines) < 6 || !strings.Contains(lines[4], "record of calls cannot be written") || lines[5] != "" {
+		t.Errorf("it shows\n%s", out.String())
 	}
 }
 

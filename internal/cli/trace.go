@@ -51,7 +51,7 @@ func (t *trace) call(ctx context.Context, req api.Call) (api.CallResult, error) 
 }
 
 func (t *trace) once(ctx context.Context, req api.Call) (api.CallResult, error) {
-	for event, err := range t.link.FollowCall(ctx, req) {
+	for event, err := range t.link.FollowCall(ctx, t.session.within(ctx, req)) {
 		switch {
 		case err != nil:
 			return api.CallResult{}, err

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"math"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -85,7 +86,7 @@ func (b *breaker) allow(now time.Time) (pass, *hub.Error) {
 		return pass{era: era}, nil
 	}
 	if now.Before(b.until) {
-		return pass{}, b.broken()
+		return pass{}, b.broken(now)
 	}
 	b.trials++
 	b.trying, b.until = true, now.Add(b.def.Cooldown)
@@ -103,12 +104,13 @@ func (b *breaker) bars(now time.Time) *hub.Error {
 	if b.era.Load()&closed != 0 || !now.Before(b.until) {
 		return nil
 	}
-	return b.broken()
+	return b.broken(now)
 }
 
 // broken is the error while no call is let through. The caller holds mu.
-func (b *breaker) broken() *hub.Error {
-	return hub.E(message.ServerBroken, nil, "server", b.key,
+func (b *breaker) broken(now time.Time) *hub.Error {
+	seconds := int(math.Ceil(b.until.Sub(now).Seconds()))
+	return hub.E(message.ServerBroken, nil, "server", b.key, "retry_after", strconv.Itoa(seconds),
 		"count", strconv.FormatInt(b.failures.Load(), 10), "until", b.until.Format(time.TimeOnly))
 }
 

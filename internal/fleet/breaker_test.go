@@ -1,6 +1,8 @@
 package fleet
 
 import (
+	"math"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -41,7 +43,9 @@ func (r breakerRig) refuses(count string) {
 	if err == nil {
 		r.Fatal("a call is let through")
 	}
-	if err.Code != message.ServerBroken || err.Args["count"] != count || err.Args["server"] != "s" || err.Args["until"] == "" {
+	left := strconv.Itoa(int(math.Ceil(time.Until(r.until).Seconds())))
+	if err.Code != message.ServerBroken || err.Args["count"] != count || err.Args["server"] != "s" || err.Args["until"] == "" ||
+		err.Args["retry_after"] != left || left == "0" {
 		r.Errorf("refused with %v, %v", err, err.Args)
 	}
 }

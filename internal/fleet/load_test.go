@@ -41,8 +41,15 @@ func TestLoadsCompare(t *testing.T) {
 	away := hub.E(message.ServerStopped, nil, "server", "s")
 	ready := func(calls, connections int) Load { return Load{Ready: true, Calls: calls, Connections: connections} }
 	order := []Load{
-		ready(0, 1), ready(2, 3), ready(1, 1), ready(3, 2), {Start: 2}, ready(2, 1), ready(5, 2), {Start: 2, Calls: 1}, ready(3, 1),
-		{Start: 4}, ready(4, 1), {Start: 2, Calls: 3}, {Away: away, Ready: true, Connections: 1},
+		ready(0, 1), ready(2, 3), ready(1, 1), ready(3, 2),
+		{Start: 2},
+		ready(2, 1), ready(5, 2),
+		{Start: 2, Calls: 1},
+		ready(3, 1),
+		{Start: 4},
+		ready(4, 1),
+		{Start: 2, Calls: 3},
+		{Away: away, Ready: true, Connections: 1},
 	}
 	for i, a := range order {
 		for j, b := range order {

@@ -55,8 +55,9 @@ const timestamp = "2006-01-02T15:04:05.000Z"
 
 // Fault is the error response to the request with the raw id, nil for a
 // message whose id is not known. Its text is the catalogue's. Its data holds
-// the stable code, its class, one sentence for people who know nothing of MCP,
-// and the values that the text refers to.
+// the stable code, its class, one sentence for people who know nothing of MCP, the
+// outcome "unknown" if the call may have taken effect, and the values that the text
+// refers to.
 func Fault(era protocol.Era, id []byte, e *hub.Error, as Voice) Answer {
 	code := RPCCode(era, e.Code)
 	if id == nil {
@@ -71,7 +72,10 @@ func Fault(era protocol.Era, id []byte, e *hub.Error, as Voice) Answer {
 	b = wire.AppendString(b, string(e.Code))
 	class := e.Class()
 	b = append(b, `,"class":"`+string(class)+`","userMessage":`...)
-	b = wire.AppendString(b, class.Sentence(as.Lang, as.Method))
+	b = wire.AppendString(b, e.Sentence(as.Lang, as.Method))
+	if class == message.ClassOutcome {
+		b = append(b, `,"outcome":"`+string(hub.OutcomeUnknown)+`"`...)
+	}
 	if as.Device {
 		b = append(b, `,"original_error":`...)
 		b = wire.AppendString(b, e.In(message.English))
@@ -98,7 +102,7 @@ func appendArgs(b []byte, args message.Args, method bool) []byte {
 	names := make([]string, 0, len(args))
 	for name := range args {
 		switch name {
-		case "code", "class", "userMessage", "original_error", "timestamp":
+		case "code", "class", "userMessage", message.ValueOutcome, "original_error", "timestamp":
 		case "method":
 			if !method {
 				names = append(names, name)

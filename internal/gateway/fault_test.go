@@ -97,6 +97,22 @@ func TestDeviceFault(t *testing.T) {
 	}
 }
 
+// That a call may have taken effect is said by the outcome, the class, the sentence
+// and the advice, whatever the code.
+func TestDoubtfulFault(t *testing.T) {
+	for e, want := range map[*hub.Error]string{
+		hub.E(message.Timeout, nil, "server", "s", "limit", "2s", "outcome", "unknown"): "服务器“s”在 2s 内没有应答。调用可能已经生效，重复调用前请先核实。",
+		hub.E(message.OutcomeUnknown, nil, "server", "s"):                               "服务器“s”在处理调用时中断或被停止；无法确定调用是否已生效。重复调用前请先核实。",
+	} {
+		a := gateway.Fault(protocol.Legacy, []byte("7"), e, gateway.Voice{Lang: message.Chinese, Method: "tools/call"})
+		got := failed(t, a)
+		if got.Message != want || got.Data["class"] != "outcome" || got.Data["userMessage"] != "无法确定操作是否已完成，请先核实再决定是否重试" ||
+			got.Data["outcome"] != "unknown" || strings.Count(string(a.Raw), `"outcome":`) != 1 {
+			t.Errorf("got %s", a.Raw)
+		}
+	}
+}
+
 // What a server answers decides the class where the hub's code only says that it
 // refused.
 func TestAnswerClass(t *testing.T) {
@@ -111,6 +127,9 @@ func TestAnswerClass(t *testing.T) {
 		{hub.E(message.ServerRefused, nil, "method", "tools/call", "answer", "-32002", "detail", "no"), message.ClassPermission},
 		{hub.E(message.ServerRefused, nil, "detail", "permission denied"), message.ClassServer},
 		{hub.E(message.Timeout, nil, "status", "429"), message.ClassNetwork},
+		{hub.E(message.Timeout, nil, "outcome", "unknown"), message.ClassOutcome},
+		{hub.E(message.ServerHTTPStatus, nil, "status", "500", "outcome", "unknown"), message.ClassOutcome},
+		{hub.E(message.Cancelled, nil, "outcome", "unknown"), message.ClassOutcome},
 	} {
 		if got := test.e.Class(); got != test.want {
 			t.Errorf("%v is of the class %s, want %s", test.e, got, test.want)

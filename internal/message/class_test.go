@@ -55,6 +55,8 @@ func TestSentences(t *testing.T) {
 		{message.Internal, "tools/list", "无法获取可用工具列表"},
 		{message.Internal, "initialize", "MCP协议初始化失败"},
 		{message.Internal, "prompts/get", "操作执行失败，请稍后重试"},
+		{message.ToolUnknown, "tools/call", "没有这项功能，请换个方式再试"},
+		{message.ToolLike, "tools/call", "没有这项功能，请换个方式再试"},
 	} {
 		if got := message.Friendly(message.Chinese, test.code, test.method); got != test.zh {
 			t.Errorf("%s, %s: %q, want %q", test.code, test.method, got, test.zh)

@@ -64,7 +64,6 @@ var requestPhrases = map[string]string{
 	"the query of the URL cannot be read":                                        "无法解析 URL 的查询部分",
 	"query.%s: it is there more than once":                                       "query.%s：出现了多次",
 	"query.%s: it must be a time such as %s, or how long ago, such as 24h or 7d": "query.%s：必须是形如 %s 的时间，或形如 24h、7d 的多久之前",
-	"unknown query parameter":                                                    "没有这个查询参数",
 	"query.%s: it has no value":                                                  "query.%s：没有值",
 	"%d others hold leases, and there may be no more":                            "已有 %d 个持有者，不能再多",
 	"tools: all holders together may name %d, and others have most of them":      "tools：所有持有者合计最多 %d 个，其他持有者已占去大部分",

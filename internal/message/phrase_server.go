@@ -140,6 +140,7 @@ var systemPhrases = map[string]string{
 	"invalid integer":                             "不是有效的整数",
 	"invalid boolean":                             "不是有效的布尔值",
 	"expected required property %s to be present": "缺少必需的属性 %s",
+	"unknown query parameter":                     "没有这个查询参数",
 	"expected value to be one of %s":              "应为以下值之一：%s",
 	"expected number >= %s":                       "应为不小于 %s 的数字",
 	"expected number <= %s":                       "应为不大于 %s 的数字",

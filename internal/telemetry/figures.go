@@ -21,6 +21,7 @@ type Histogram struct {
 // [Tally] makes it of the records of calls.
 type Errors struct {
 	Codes     map[message.Code]int64
+	Refused   map[string]int64         // by server: calls that the hub has refused itself
 	Retries   map[string]int64         // by server
 	Failovers map[string]int64         // by the server that failed
 	Waited    map[string]time.Duration // by server
@@ -91,6 +92,7 @@ func (c *collector) errors(put put, known map[string]bool) {
 		if server == "" {
 			continue
 		}
+		put("toolcrib_calls_refused_total", float64(e.Refused[server]), server)
 		put("toolcrib_call_retries_total", float64(e.Retries[server]), server)
 		put("toolcrib_call_failovers_total", float64(e.Failovers[server]), server)
 		put("toolcrib_queue_wait_seconds_total", e.Waited[server].Seconds(), server)

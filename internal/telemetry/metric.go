@@ -47,6 +47,11 @@ func Metrics() []Metric {
 		},
 		{"toolcrib_call_duration_seconds", Distribution, "How long the calls of a server took, however they ended.", server},
 		{"toolcrib_call_errors_total", Counter, "Calls that ended without an answer of a server, by the error's class and stable code.", []string{"class", "code"}},
+		{
+			"toolcrib_calls_refused_total", Counter,
+			"Calls of a server that failed without its doing: their arguments were not valid, a limit refused them, or they could not be recorded.",
+			server,
+		},
 		{"toolcrib_call_retries_total", Counter, "Times that a call was sent to the same server again.", server},
 		{"toolcrib_call_failovers_total", Counter, "Times that a call went on to another server, by the one that failed.", server},
 		{"toolcrib_queue_running", Gauge, "Calls under way that passed a limit of a server or its tools; those that passed a caller's limit have no server.", server},

@@ -269,6 +269,9 @@ func TestAlerts(t *testing.T) {
 			if !regexp.MustCompile(`(==|<|>) [0-9.]+\s*($|and )`).MatchString(r.Expr) {
 				t.Errorf("%s: it always fires", r.Alert)
 			}
+			if r.Alert == "ToolcribLowSuccessRate" && (!strings.Contains(r.Expr, "toolcrib_calls_refused_total") || strings.Count(r.Expr, `server!=""`) != strings.Count(r.Expr, "{")) {
+				t.Errorf("%s: servers are blamed for what the hub has refused", r.Alert)
+			}
 			if _, err := time.ParseDuration(r.For); r.For != "" && err != nil {
 				t.Errorf("%s: %v", r.Alert, err)
 			}

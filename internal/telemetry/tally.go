@@ -36,6 +36,9 @@ func (t *Tally) Observe(r *hub.CallRecord) {
 		}
 		add(&t.all.Codes, code, 1)
 	}
+	if r.Server != "" && r.Outcome == hub.OutcomeFailed && refusal(message.Code(r.Code)) {
+		add(&t.all.Refused, r.Server, 1)
+	}
 	if r.Queued > 0 && r.Server != "" {
 		add(&t.all.Waited, r.Server, r.Queued)
 	}
@@ -56,9 +59,23 @@ func (t *Tally) Errors() Errors {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Errors{
-		Codes: maps.Clone(t.all.Codes), Retries: maps.Clone(t.all.Retries),
+		Codes: maps.Clone(t.all.Codes), Refused: maps.Clone(t.all.Refused), Retries: maps.Clone(t.all.Retries),
 		Failovers: maps.Clone(t.all.Failovers), Waited: maps.Clone(t.all.Waited),
 	}
+}
+
+// refusal reports whether a call with this code has failed by what its caller gave
+// or by the hub's own doing, so that it says nothing of its server.
+func refusal(code message.Code) bool {
+	switch code {
+	case message.ToolChanged, message.AuditUnwritable, message.ShuttingDown:
+		return true
+	}
+	switch message.ClassOf(code) {
+	case message.ClassParams, message.ClassRequest, message.ClassQuestion, message.ClassLimit:
+		return true
+	}
+	return false
 }
 
 // add adds to a count, of which there are not more than mostServers.

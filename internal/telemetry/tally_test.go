@@ -33,23 +33,48 @@ func TestTally(t *testing.T) {
 		}},
 		{Outcome: hub.OutcomeFailed, Code: string(message.ToolUnknown), Queued: time.Second},
 		{Server: "a", Outcome: hub.OutcomeFailed, Code: "made up"},
+		// The hub has refused these itself; the last one may have been sent before.
+		{Server: "f", Outcome: hub.OutcomeFailed, Code: string(message.ArgumentsInvalid)},
+		{Server: "f", Outcome: hub.OutcomeFailed, Code: string(message.QueueFull)},
+		{Server: "f", Outcome: hub.OutcomeFailed, Code: string(message.AuditUnwritable)},
+		{Server: "f", Outcome: hub.OutcomeUnknown, Code: string(message.Limited)},
 	} {
 		tally.Observe(&r)
 	}
 	got := tally.Errors()
 	want := Errors{
-		Codes:     map[message.Code]int64{message.Timeout: 3, message.ToolUnknown: 1, message.Internal: 1},
+		Codes: map[message.Code]int64{
+			message.Timeout: 3, message.ToolUnknown: 1, message.Internal: 1,
+			message.ArgumentsInvalid: 1, message.QueueFull: 1, message.AuditUnwritable: 1, message.Limited: 1,
+		},
+		Refused:   map[string]int64{"f": 3},
 		Retries:   map[string]int64{"a": 2, "c": 1, "d": 1},
 		Failovers: map[string]int64{"a": 1, "c": 1, "d": 2, "e": 1},
 		Waited:    map[string]time.Duration{"a": time.Second, "b": 3 * time.Second},
 	}
-	if !maps.Equal(got.Codes, want.Codes) || !maps.Equal(got.Retries, want.Retries) ||
+	if !maps.Equal(got.Codes, want.Codes) || !maps.Equal(got.Refused, want.Refused) || !maps.Equal(got.Retries, want.Retries) ||
 		!maps.Equal(got.Failovers, want.Failovers) || !maps.Equal(got.Waited, want.Waited) {
 		t.Errorf("got  %+v,\nwant %+v", got, want)
 	}
 	got.Codes[message.Timeout] = 99
 	if tally.Errors().Codes[message.Timeout] != 3 {
 		t.Error("what was counted can be changed from outside")
+	}
+}
+
+// What a server did, or did not do, is no refusal of the hub's.
+func TestRefusals(t *testing.T) {
+	for code, want := range map[message.Code]bool{
+		message.ArgumentsInvalid: true, message.ParamsInvalid: true, message.Limited: true, message.QueueFull: true,
+		message.QueueExpired: true, message.ToolChanged: true, message.NotAskable: true, message.QuestionDeclined: true,
+		message.AuditUnwritable: true, message.ShuttingDown: true,
+		message.Timeout: false, message.ServerDown: false, message.ServerStopped: false, message.ServerBroken: false,
+		message.ServerBadReply: false, message.ServerUnauthorized: false, message.AllFailed: false, message.Internal: false,
+		message.SettingUnresolved: false,
+	} {
+		if refusal(code) != want {
+			t.Errorf("%s: %v", code, !want)
+		}
 	}
 }
 

@@ -65,7 +65,7 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 			return Errors{
 				Codes:   map[message.Code]int64{message.Timeout: 3, message.ParamsInvalid: 1},
 				Retries: map[string]int64{"files": 4, "gone": 9}, Failovers: map[string]int64{"remote": 2},
-				Waited: map[string]time.Duration{"files": 2500 * time.Millisecond},
+				Waited: map[string]time.Duration{"files": 2500 * time.Millisecond}, Refused: map[string]int64{"files": 8, "gone": 1},
 			}
 		},
 		Queues: func() []Queue { return []Queue{{"files", 2, 5, 7}, {"gone", 1, 1, 1}, {"", 6, 7, 8}} },
@@ -143,6 +143,8 @@ func TestScrape(t *testing.T) {
 		`toolcrib_calls_total{outcome="unknown",server="remote",tool="x"} 1`,
 		`toolcrib_call_errors_total{class="network",code="timeout"} 3`,
 		`toolcrib_call_errors_total{class="params",code="params_invalid"} 1`,
+		`toolcrib_calls_refused_total{server="files"} 8`,
+		`toolcrib_calls_refused_total{server="remote"} 0`,
 		`toolcrib_call_retries_total{server="files"} 4`,
 		`toolcrib_call_retries_total{server="remote"} 0`,
 		`toolcrib_call_failovers_total{server="remote"} 2`,

@@ -9,7 +9,9 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
 )
 
 type (
@@ -60,7 +62,9 @@ func analysisView(a *audit.Analysis, limit int, hourly bool) api.Analysis {
 	for i := range first(a.Tools, limit) {
 		v.Tools = append(v.Tools, tool(&a.Tools[i]))
 	}
-	slow := slices.DeleteFunc(slices.Clone(a.Tools), func(t audit.ToolFigures) bool { return t.Server == "" })
+	slow := slices.DeleteFunc(slices.Clone(a.Tools), func(t audit.ToolFigures) bool {
+		return t.Server == "" || t.Tool == "" && t.Method == protocol.MethodToolsCall // no server has worked on those
+	})
 	slices.SortStableFunc(slow, func(x, y audit.ToolFigures) int {
 		return cmp.Or(cmp.Compare(y.P95, x.P95), cmp.Compare(y.Max, x.Max))
 	})
@@ -69,7 +73,10 @@ func analysisView(a *audit.Analysis, limit int, hourly bool) api.Analysis {
 	}
 	for _, f := range first(a.Failures, limit) {
 		one := api.CallFailure{Outcome: string(f.Outcome), Code: f.Code, Server: f.Server, Tool: f.Tool, Method: f.Method, Calls: f.Calls}
-		if f.Code != "" {
+		switch {
+		case f.Outcome == hub.OutcomeUnknown:
+			one.Class = string(message.ClassOutcome)
+		case f.Code != "":
 			one.Class = string(message.ClassOf(message.Code(f.Code)))
 		}
 		v.Failures = append(v.Failures, one)

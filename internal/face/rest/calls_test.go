@@ -182,7 +182,7 @@ func TestFollowedCallThatIsSilent(t *testing.T) {
 		t.Fatal("the call goes on though its caller has gone")
 	}
 	ended := h.recorded(1)
-	if ended[0].Outcome != string(hub.OutcomeCancelled) {
+	if ended[0].Outcome != string(hub.OutcomeUnknown) || ended[0].Code != string(message.Cancelled) { // it was sent
 		t.Errorf("the call is recorded as %+v", ended[0])
 	}
 }
@@ -198,6 +198,54 @@ func (h *house) recorded(n int) []api.CallRecord {
 		h.get("/calls").into(http.StatusOK, &list)
 	}
 	return list.Calls
+}
+
+// That a call may have taken effect is told by the answer, by the session's state
+// and by the analysis.
+func TestUnknownOutcome(t *testing.T) {
+	h := open(t, "")
+	check := func(p api.Problem) {
+		t.Helper()
+		if p.Outcome != "unknown" || p.Class != "outcome" || !strings.Contains(p.Remedy, "check before you repeat it") ||
+			p.UserMessage != message.ClassOutcome.Sentence(message.English, "") {
+			t.Errorf("the problem is %+v", p)
+		}
+	}
+	check(h.call(`{"tool":"lab__hold","timeout":"50ms"}`).refused(http.StatusGatewayTimeout, message.Timeout))
+	if s := h.state("rest:local", ""); s.Outcome != "unknown" || s.Code != "timeout" || s.Message != message.ClassOutcome.Sentence(message.English, "") {
+		t.Errorf("the session shows %+v", s)
+	}
+	stream := h.follow(t.Context(), `{"tool":"lab__hold","timeout":"50ms"}`)
+	for e, ok := stream.next(); ok; e, ok = stream.next() {
+		var v api.CallEvent
+		if e.name == "problem" {
+			must(t, json.Unmarshal([]byte(e.data), &v))
+			check(*v.Problem)
+		}
+	}
+	if p := h.call(`{"tool":"nobody"}`).refused(http.StatusNotFound, message.ToolUnknown); p.Outcome != "" || p.Class != "unavailable" {
+		t.Errorf("the problem is %+v", p)
+	}
+	var v api.Analysis
+	h.get("/analysis").into(http.StatusOK, &v)
+	if len(v.Failures) != 2 || v.Failures[0].Code != "timeout" || v.Failures[0].Class != "outcome" {
+		t.Errorf("the failures: %+v", v.Failures)
+	}
+}
+
+// A call of what a stopped server has is found among that server's.
+func TestCallsOfAStoppedServer(t *testing.T) {
+	h := open(t, "")
+	h.change(http.MethodPost, "/servers/lab/stop", "").into(http.StatusOK, nil)
+	h.call(`{"tool":"lab__echo"}`).refused(http.StatusConflict, message.ServerStopped)
+	var list api.CallList
+	if h.get("/calls?server=lab").into(http.StatusOK, &list); len(list.Calls) != 1 || list.Calls[0].Code != "server_stopped" {
+		t.Errorf("the lab's are %+v", list)
+	}
+	var v api.Analysis
+	if h.get("/analysis").into(http.StatusOK, &v); len(v.Slow) != 0 || len(v.Failures) != 1 || v.Failures[0].Server != "lab" {
+		t.Errorf("the analysis is %+v", v)
+	}
 }
 
 // When the hub stops, a call that does not end is ended, and its caller told.

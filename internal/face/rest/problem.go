@@ -123,7 +123,10 @@ func document(as voice, status int, err error) *api.Problem {
 	p := &api.Problem{
 		Type: "urn:toolcrib:" + string(e.Code), Title: text.What, Status: status,
 		Code: string(e.Code), Detail: text.String(), Remedy: text.Remedy,
-		Class: string(class), UserMessage: class.Sentence(as.lang, as.method),
+		Class: string(class), UserMessage: e.Sentence(as.lang, as.method),
+	}
+	if class == message.ClassOutcome {
+		p.Outcome = string(hub.OutcomeUnknown)
 	}
 	if all, ok := errors.AsType[config.Problems](err); ok {
 		p.Problems = configProblems(as.lang, all)

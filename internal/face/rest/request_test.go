@@ -236,12 +236,14 @@ func TestLanguages(t *testing.T) {
 		{"fr", "en", "There is no"},
 		{"", "en", "There is no"},
 	} {
-		for _, path := range []string{"/servers/nobody", "/tools/nobody", "/nothing"} {
+		for path, code := range map[string]message.Code{
+			"/servers/nobody": message.ServerUnknown, "/tools/nobody": message.ToolUnknown, "/nothing": message.PathUnknown,
+		} {
 			a := h.do(ask{method: http.MethodGet, path: path, header: map[string]string{"Accept-Language": test.accept}})
 			if got := a.header.Get("Content-Language"); got != test.want {
 				t.Errorf("%q: %s is in %q", test.accept, path, got)
 			}
-			friendly := message.Friendly(message.Lang(test.want), message.ServerUnknown, "")
+			friendly := message.Friendly(message.Lang(test.want), code, "")
 			if !strings.Contains(string(a.body), `"class":"unavailable"`) || !strings.Contains(string(a.body), friendly) {
 				t.Errorf("%q: %s has no class, or not the sentence %q", test.accept, a.body, friendly)
 			}
@@ -257,10 +259,11 @@ func TestLanguages(t *testing.T) {
 		h.do(ask{method: http.MethodGet, path: "/calls?limit=0", header: zh}),
 		h.do(ask{method: http.MethodPut, path: "/status", header: zh}),
 		h.do(ask{method: http.MethodGet, path: "/calls?limit=1&limit=2", header: zh}),
+		h.do(ask{method: http.MethodGet, path: "/calls?nothing=1", header: zh}),
 		h.do(ask{method: http.MethodPost, path: "/config/check", body: `{"text": 7, "nothing": 1}`, header: zh}),
 		h.do(ask{method: http.MethodGet, path: "/status", header: map[string]string{"Accept-Language": "zh", "Host": "evil.example"}}),
 	} {
-		if !strings.Contains(string(a.body), "。") || strings.Contains(string(a.body), " must ") || a.header.Get("Content-Language") != "zh" {
+		if !strings.Contains(string(a.body), "。") || strings.Contains(string(a.body), " must ") || strings.Contains(string(a.body), "unknown") || a.header.Get("Content-Language") != "zh" {
 			t.Errorf("%s: %s", a.asked, a.body)
 		}
 	}

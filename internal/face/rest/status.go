@@ -34,6 +34,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 			Path: src.Path, Exists: src.Exists, ETag: d.opt.Control.ETag(), Writable: src.Path != "" && src.Fault == nil,
 			Problems: faultProblems(lang(ctx), src.Fault), Warnings: warnings(lang(ctx), src.Warnings),
 		},
+		Record: api.RecordStatus{Up: d.opt.Audit.Measured().Up, Lost: d.opt.Audit.Lost()},
 	}
 	for _, server := range d.opt.Control.Servers() {
 		s.Servers++
