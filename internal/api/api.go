@@ -76,8 +76,9 @@ type ConfigStatus struct {
 
 // RecordStatus tells whether the record of calls can be written.
 type RecordStatus struct {
-	Up   bool  `json:"up" doc:"False if it could not be written the last time that there was something to write: then calls that may change something are refused"`
-	Lost int64 `json:"lost" doc:"Entries that were dropped since the start, for want of room while it could not be written"`
+	Up     bool   `json:"up" doc:"False if it could not be written the last time that there was something to write: then calls that may change something are refused"`
+	Reason string `json:"reason,omitempty" doc:"Why it could not be written"`
+	Lost   int64  `json:"lost" doc:"Entries that were dropped since the start, for want of room while it could not be written"`
 }
 
 // Server is one server.

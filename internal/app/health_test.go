@@ -66,8 +66,8 @@ func TestUnwritableRecordIsTold(t *testing.T) {
 		get(t, client, a.URL()+"/api/v1/calls") // has what waits written
 	}
 	type record struct {
-		Up      bool
-		Waiting int
+		Up     bool
+		Reason string
 	}
 	var status struct{ Record *record }
 	var ready struct {
@@ -103,12 +103,12 @@ func TestUnwritableRecordIsTold(t *testing.T) {
 	change("ALTER TABLE audit_entry RENAME TO elsewhere")
 	call()
 	until(false)
-	if ready.Record == nil || ready.Record.Up || ready.Status == "" {
+	if status.Record.Reason == "" || ready.Record == nil || ready.Record.Up || ready.Status == "" {
 		t.Errorf("/readyz has %+v, %+v", ready, ready.Record)
 	}
 	change("ALTER TABLE elsewhere RENAME TO audit_entry")
 	until(true)
-	if ready.Record != nil {
+	if status.Record.Reason != "" || ready.Record != nil {
 		t.Errorf("/readyz still has %+v", ready.Record)
 	}
 }

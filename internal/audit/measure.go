@@ -3,6 +3,8 @@ package audit
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 // Measured is how writing goes since Open.
@@ -42,6 +44,10 @@ func (m *measures) commit(entries int, took time.Duration) {
 	m.took.Add(int64(took))
 	m.written.Add(int64(entries))
 }
+
+// Fault says why the record could not be written the last time that there was
+// something to write; nil if it could.
+func (l *Log) Fault() *hub.Error { return l.failed.Load() }
 
 // Measured tells how writing goes.
 func (l *Log) Measured() Measured {

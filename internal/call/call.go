@@ -128,7 +128,7 @@ type Pipeline struct {
 func New(opt Options) *Pipeline {
 	p := &Pipeline{
 		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
-		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{}, askers: newAskers(),
+		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{coming: make(map[string]int)}, askers: newAskers(),
 		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
 	}
 	settings := opt.Settings
@@ -166,8 +166,9 @@ type run struct {
 	own    string         // its name or URI at the server
 	entry  *catalog.Entry // of a tool
 
-	plan     plan  // who may carry it out, and how often it may be tried
-	pass     *pass // what it holds of limits; nil before there are any
+	plan     plan   // who may carry it out, and how often it may be tried
+	planned  string // the server for which it is counted as coming, by its key; "" for none
+	pass     *pass  // what it holds of limits; nil before there are any
 	up       upstream.Request
 	rising   *rising   // the exchange, if the caller wants to hear of progress
 	stands   *standing // of what may be kept of a resource that is read; nil if nothing may

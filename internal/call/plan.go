@@ -5,7 +5,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -77,7 +77,7 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 		d.retry = r.retries(r.entry)
 	}
 	if len(d.candidates) > 1 {
-		p.rank(d.candidates)
+		p.rank(r)
 		first := &d.candidates[0]
 		for i := range d.candidates[1:] {
 			if c := &d.candidates[i+1]; c.load.Lost != nil && first.load.Lost == nil && c.place < first.place {
@@ -145,21 +145,44 @@ func provider(e *catalog.Entry) candidate {
 	return candidate{server: &e.Server, entry: e, limit: limit}
 }
 
-// turns has equal candidates take turns.
-type turns struct{ n atomic.Uint32 }
+// turns has equal candidates take turns, and counts for each server the calls
+// that are planned for it and have not asked for it yet: of many that come at once
+// each has to see those before it.
+type turns struct {
+	mu     sync.Mutex
+	n      int
+	coming map[string]int
+}
+
+// leave ends that the call is counted for a server; it does so once.
+func (t *turns) leave(r *run) {
+	if r.planned == "" {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.coming[r.planned]--; t.coming[r.planned] == 0 {
+		delete(t.coming, r.planned)
+	}
+	r.planned = ""
+}
 
 // rank puts candidates, which come in the order of the catalog, in that in which
 // they are tried: of equal ones those first that can be had now, and the least busy
 // of them. Equal ones that are equally busy take turns. A server that is away, and
 // may be back in a while, comes after all others: it is waited for only if there is
 // nobody else.
-func (p *Pipeline) rank(all []candidate) {
+func (p *Pipeline) rank(r *run) {
+	all, t := r.plan.candidates, p.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	for i := range all {
 		c := &all[i]
 		c.load = p.fleet.Load(c.server.Key)
+		c.load.Calls += t.coming[c.server.Key]
 		c.place = slices.IndexFunc(all, func(other candidate) bool { return other.server == c.server || other.equals(c) })
 	}
-	turn := int(p.turns.n.Add(1))
+	t.n++
 	compare := func(a, b candidate) int {
 		return cmp.Or(compareBool(a.load.Lost != nil, b.load.Lost != nil), cmp.Compare(a.place, b.place), a.load.Compare(b.load))
 	}
@@ -168,7 +191,10 @@ func (p *Pipeline) rank(all []candidate) {
 	for n < len(all) && compare(all[n], all[0]) == 0 {
 		n++
 	}
-	rotate(all[:n], turn%n)
+	rotate(all[:n], t.n%n)
+	r.planned = all[0].server.Key
+	t.coming[r.planned]++
+	r.later(func() { t.leave(r) })
 }
 
 // compareBool has false before true.

@@ -61,6 +61,7 @@ func (p *Pipeline) attempt(ctx context.Context, r *run, c *candidate) error {
 			return err
 		}
 	}
+	p.turns.leave(r) // from here on the fleet counts it
 	r.state.At(c.server.Key)
 	for {
 		began := time.Now()

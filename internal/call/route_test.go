@@ -456,6 +456,28 @@ func TestEqualServersShareCalls(t *testing.T) {
 	})
 }
 
+// Of many calls that are planned before the first has its server, one that is not
+// running gets its share.
+func TestEqualServersShareABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := doing("a"), doing("b")
+		a.Pool, b.Pool = "pool", "pool"
+		b.AutoStart, b.IdleStop = false, time.Second
+		c := route(t, map[string]*doer{"a": {}, "b": {}}, a, b)
+		time.Sleep(time.Minute) // b is idle
+		firsts := make(map[string]int)
+		for range 24 {
+			r := &run{plan: plan{candidates: []candidate{{server: &a}, {server: &b}}}}
+			c.rank(r)
+			firsts[r.plan.candidates[0].server.Key]++
+			defer r.leave()
+		}
+		if firsts["a"] != 12 || firsts["b"] != 12 {
+			t.Errorf("the calls are for %v", firsts)
+		}
+	})
+}
+
 // Of equal servers none of which is ready, one that was lost is not waited for
 // as long as another one can be started.
 func TestLostServersTakeNoTurns(t *testing.T) {

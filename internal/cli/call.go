@@ -28,13 +28,14 @@ func (c *call) Run(ctx context.Context, s *session) error {
 		return err
 	}
 	return s.with(ctx, func(h *link) error {
+		req := api.Call{Tool: c.Name, Arguments: whole}
 		if c.Timeout > 0 {
+			req.Timeout = c.Timeout.String()
 			limit := hub.E(message.CallTimeout, nil, "tool", message.Quote(c.Name), "limit", c.Timeout.String())
 			var cancel context.CancelFunc
 			ctx, cancel = context.WithTimeoutCause(ctx, c.Timeout+s.patience, limit)
 			defer cancel()
 		}
-		req := api.Call{Tool: c.Name, Arguments: whole}
 		if len(each) > 0 {
 			t, err := h.tool(ctx, c.Name)
 			if err != nil {
@@ -54,7 +55,7 @@ func (c *call) Run(ctx context.Context, s *session) error {
 
 func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (api.CallResult, error) {
 	if !c.Trace {
-		result, err := h.Call(ctx, s.within(ctx, req))
+		result, err := h.Call(ctx, req)
 		if err == nil && asks(result.Result) != nil {
 			err = hub.E(message.QuestionDeclined, nil)
 		}
@@ -65,15 +66,6 @@ func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (a
 		t.ask = newPrompt(s.env.Stdin, s.env.Stderr)
 	}
 	return t.call(ctx, req)
-}
-
-// within has the hub end a call a little before the context does, if that has a
-// deadline.
-func (s *session) within(ctx context.Context, req api.Call) api.Call {
-	if at, ok := ctx.Deadline(); ok {
-		req.Timeout = max(time.Until(at)-s.patience, time.Millisecond).Round(time.Millisecond).String()
-	}
-	return req
 }
 
 // result prints the result of a call.

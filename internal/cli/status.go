@@ -86,6 +86,9 @@ func (s *session) configProblems(c api.ConfigStatus) {
 func (s *session) recordProblem(r api.RecordStatus) {
 	if !r.Up {
 		s.out.line("%s", s.out.paint(red, s.out.unwritable()))
+		if r.Reason != "" {
+			s.out.line("  %s", oneLine(r.Reason))
+		}
 		s.out.line("  → %s", s.out.unwritableRemedy())
 	}
 	if r.Lost > 0 {

@@ -23,6 +23,7 @@ func TestRecordIsLookedAt(t *testing.T) {
 		"well":    {message.English, `{"up":true,"lost":0}`, "", "", "it can be written", []string{"ok"}},
 		"down":    {message.English, `{"up":false,"lost":0}`, "", "are refused", "are refused", []string{"wrong"}},
 		"Chinese": {message.Chinese, `{"up":false,"lost":0}`, "", "会被拒绝", "会被拒绝", []string{"wrong"}},
+		"why":     {message.English, `{"up":false,"reason":"It is full.","lost":0}`, "", "It is full.", "are refused", []string{"wrong"}},
 		"lost":    {message.English, `{"up":true,"lost":7}`, "", "7 entries", "7 entries", []string{"note"}},
 		"away":    {message.English, `{"up":true,"lost":0}`, unreadable, "", "It cannot be read.", []string{"wrong"}},
 		"both":    {message.English, `{"up":false,"lost":0}`, unreadable, "are refused", "Mend it.", []string{"wrong", "wrong"}},

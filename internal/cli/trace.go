@@ -46,12 +46,16 @@ func (t *trace) call(ctx context.Context, req api.Call) (api.CallResult, error) 
 			return result, err
 		}
 		req.RequestState = q.State
+		if at, ok := ctx.Deadline(); ok && req.Timeout != "" {
+			left := max(time.Until(at)-t.session.patience, time.Millisecond)
+			req.Timeout = left.Round(time.Millisecond).String() // the hub ends it before this side does
+		}
 	}
 	return api.CallResult{}, hub.E(message.QuestionDeclined, nil)
 }
 
 func (t *trace) once(ctx context.Context, req api.Call) (api.CallResult, error) {
-	for event, err := range t.link.FollowCall(ctx, t.session.within(ctx, req)) {
+	for event, err := range t.link.FollowCall(ctx, req) {
 		switch {
 		case err != nil:
 			return api.CallResult{}, err

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -25,6 +27,9 @@ func asking(t *testing.T, s *session) *link {
 		w.Header().Set("Content-Type", "text/event-stream")
 		fmt.Fprint(w, "event: progress\ndata: {\"progress\":{\"progressToken\":1,\"progress\":1,\"total\":2,\"message\":\"half\\u001b\"}}\n\n")
 		fmt.Fprint(w, "event: log\ndata: {\"log\":{\"level\":\"info\",\"logger\":\"l\",\"data\":\"hi\"}}\n\n")
+		if limit, err := time.ParseDuration(c.Timeout); err != nil || limit > time.Minute || c.RequestState == "" && limit < time.Minute {
+			t.Errorf("in the state %q the hub is given %q", c.RequestState, c.Timeout)
+		}
 		result := `{"resultType":"input_required","requestState":"s1","inputRequests":{"who":{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}},"where":{"method":"elicitation/create","params":{"mode":"url","url":"http://x"}}}}`
 		if c.RequestState == "s1" {
 			result = `{"content":[{"type":"text","text":` + string(quote(string(c.Answers))) + `}]}`
@@ -44,7 +49,9 @@ func asking(t *testing.T, s *session) *link {
 func TestTraceAnswersQuestions(t *testing.T) {
 	s, _, errs := newTest(t, message.English, "")
 	tr := &trace{session: s, link: asking(t, s), ask: newPrompt(strings.NewReader("5\ny\n"), errs)}
-	result, err := tr.call(t.Context(), api.Call{Tool: "t"})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+s.patience)
+	defer cancel()
+	result, err := tr.call(ctx, api.Call{Tool: "t", Timeout: "1m"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +70,7 @@ func TestTraceAnswersQuestions(t *testing.T) {
 func TestTraceWithoutAPerson(t *testing.T) {
 	s, _, _ := newTest(t, message.English, "")
 	tr := &trace{session: s, link: asking(t, s)}
-	if _, err := tr.call(t.Context(), api.Call{Tool: "t"}); !hub.IsCode(err, message.QuestionDeclined) {
+	if _, err := tr.call(t.Context(), api.Call{Tool: "t", Timeout: "1m"}); !hub.IsCode(err, message.QuestionDeclined) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -36,6 +36,9 @@ func (d *Door) hub(ctx context.Context) api.Status {
 		},
 		Record: api.RecordStatus{Up: d.opt.Audit.Measured().Up, Lost: d.opt.Audit.Lost()},
 	}
+	if e := d.opt.Audit.Fault(); e != nil {
+		s.Record.Reason = e.In(lang(ctx))
+	}
 	for _, server := range d.opt.Control.Servers() {
 		s.Servers++
 		s.Tools += server.Offered
