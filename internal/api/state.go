@@ -30,7 +30,7 @@ type CallState struct {
 	Executing  bool            `json:"isExecuting" doc:"calling or retrying"`
 	Completed  bool            `json:"isCompleted" doc:"success or failed"`
 	CanRetry   bool            `json:"canRetry" doc:"failed, and retried less often than it may be"`
-	Duration   float64         `json:"durationMs" doc:"Of the call, up to now if it is under way"`
+	Duration   *float64        `json:"durationMs,omitempty" doc:"Of the call, up to now if it is under way; not there if idle"`
 }
 
 // CallStateList is the sessions that are not idle, the one that began a call

@@ -50,8 +50,14 @@ func partOf(list []entry, pending []int64) part {
 		}
 		decode(e.body, &r)
 		for _, v := range [...]value{
-			{'s', r.Session}, {'u', r.Subject}, {'d', string(r.Door)}, {'v', r.Server}, {'t', r.Tool},
-			{'m', r.Method}, {'o', string(r.Outcome)}, {'c', r.Code},
+			{'s', r.Session},
+			{'u', r.Subject},
+			{'d', string(r.Door)},
+			{'v', r.Server},
+			{'t', r.Tool},
+			{'m', r.Method},
+			{'o', string(r.Outcome)},
+			{'c', r.Code},
 		} {
 			if v.text != "" {
 				seen[v] = struct{}{}

@@ -282,7 +282,10 @@ func (b *bridge) refuse(ctx context.Context, id []byte, code int, e *hub.Error) 
 	raw = wire.AppendString(raw, string(e.Code))
 	class := e.Class()
 	raw = append(raw, `,"class":"`+string(class)+`","userMessage":`...)
-	raw = wire.AppendString(raw, class.Sentence(b.opt.Lang, ""))
+	raw = wire.AppendString(raw, e.Sentence(b.opt.Lang, ""))
+	if class == message.ClassOutcome {
+		raw = append(raw, `,"outcome":"`+string(hub.OutcomeUnknown)+`"`...)
+	}
 	return b.write(ctx, append(raw, "}}}"...))
 }
 

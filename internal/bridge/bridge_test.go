@@ -34,7 +34,8 @@ const (
 // lost reports whether a message says that nobody knows the outcome of the
 // request with the id.
 func lost(raw, id string) bool {
-	return strings.HasPrefix(raw, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,`) && strings.Contains(raw, `"data":{"code":"hub_lost","class":"outcome","userMessage":"It is not known`)
+	return strings.HasPrefix(raw, `{"jsonrpc":"2.0","id":`+id+`,"error":{"code":-32603,`) && strings.Contains(raw, `"data":{"code":"hub_lost","class":"outcome","userMessage":"It is not known`) &&
+		strings.Contains(raw, `,"outcome":"unknown"}`)
 }
 
 // The official client does not notice that the hub was killed and another one

@@ -52,7 +52,7 @@ func (c *stateShow) Run(ctx context.Context, s *session) error {
 	rows := make([]row, len(list.States))
 	for i, v := range list.States {
 		rows[i] = row{cells: []string{
-			p.paint(bold, clean(v.Session)), clean(v.Subject), p.callStatus(v.Status), clean(v.Tool), milliseconds(v.Duration), oneLine(v.Message),
+			p.paint(bold, clean(v.Session)), clean(v.Subject), p.callStatus(v.Status), clean(v.Tool), tookOf(&v), oneLine(v.Message),
 		}}
 	}
 	p.table([]string{say("SESSION", "会话"), say("CALLER", "调用方"), say("STATUS", "状态"), say("TOOL", "工具"), say("TOOK", "耗时"), say("MESSAGE", "消息")}, rows)
@@ -62,7 +62,7 @@ func (c *stateShow) Run(ctx context.Context, s *session) error {
 // callState prints one state.
 func (s *session) callState(v api.CallState) {
 	say := s.out.say
-	retries, others, took, outcome := "", "", "", ""
+	retries, others, outcome := "", "", ""
 	if v.Outcome != "" && v.Outcome != string(hub.OutcomeOK) { // of which the status says all
 		outcome = s.out.outcome(v.Outcome)
 	}
@@ -71,9 +71,6 @@ func (s *session) callState(v api.CallState) {
 	}
 	if v.Others > 0 {
 		others = fmt.Sprint(v.Others)
-	}
-	if v.Started != nil {
-		took = milliseconds(v.Duration)
 	}
 	s.out.fields(
 		say("Session", "会话"), clean(v.Session),
@@ -86,9 +83,17 @@ func (s *session) callState(v api.CallState) {
 		say("Message", "消息"), clean(v.Message),
 		say("Error", "错误"), clean(v.Error),
 		say("Retries", "重试"), retries,
-		say("Took", "耗时"), took,
+		say("Took", "耗时"), tookOf(&v),
 		say("Other calls", "其他调用"), others,
 	)
+}
+
+// tookOf is how long the call of a state took; "" if there is none.
+func tookOf(v *api.CallState) string {
+	if v.Duration == nil {
+		return ""
+	}
+	return milliseconds(*v.Duration)
 }
 
 // callStatus is where a session is with its call.

@@ -204,6 +204,7 @@ func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 	m.timeOr("endTime", s.Ended)
 	m.number("retryCount", s.Retries)
 	m.number("maxRetries", s.MaxRetries)
+	m.textOr("outcome", string(s.Outcome))
 	m.textOr("code", s.Code)
 	if s.Code != "" {
 		m.textOr("errorMessage", s.Error)
@@ -214,20 +215,26 @@ func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 	m.truth("isExecuting", callstate.Executing(s))
 	m.truth("isCompleted", callstate.Completed(s))
 	m.truth("canRetry", callstate.CanRetry(s))
-	m.milliseconds("durationMs", callstate.Duration(s, now))
+	if !s.Started.IsZero() {
+		m.milliseconds("durationMs", callstate.Duration(s, now))
+	}
 	return append(m.b, '}')
 }
 
 // StateView is a state as the HTTP API has it, at the time now.
 func StateView(s *hub.CallState, now time.Time) api.CallState {
-	return api.CallState{
+	v := api.CallState{
 		Session: s.Session, Subject: s.Subject, Status: string(s.Status), Call: s.Call, Server: s.Server, Tool: s.Tool,
 		Arguments: arguments(s), Started: moment(s.Started), Ended: moment(s.Ended),
-		Retries: s.Retries, MaxRetries: s.MaxRetries, Code: s.Code, Error: s.Error, Message: s.Message,
+		Retries: s.Retries, MaxRetries: s.MaxRetries, Outcome: string(s.Outcome), Code: s.Code, Error: s.Error, Message: s.Message,
 		Result: oneLine(s.Result), Others: s.Others, Resets: moment(s.Resets),
 		Executing: callstate.Executing(s), Completed: callstate.Completed(s), CanRetry: callstate.CanRetry(s),
-		Duration: float64(callstate.Duration(s, now).Microseconds()) / 1000,
 	}
+	if !s.Started.IsZero() {
+		took := float64(callstate.Duration(s, now).Microseconds()) / 1000
+		v.Duration = &took
+	}
+	return v
 }
 
 // moment is a time as it is shown, nil for none.

@@ -61,11 +61,12 @@ func TestStateIsItsShape(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 6_000, time.UTC)
 	for _, s := range []hub.CallState{
 		{Session: "s", Subject: "local", Status: hub.CallIdle},
+		{Session: "s", Subject: "local", Status: hub.CallCalling, Tool: "t", Started: now}, // it has taken 0 ms
 		{Session: "s", Subject: "local", Status: hub.CallCalling, Tool: "t", Started: now.Add(-time.Second), Arguments: `{"a":[1,"<"]}`, MaxRetries: 2},
 		{Session: "s", Subject: "local", Status: hub.CallRetrying, Tool: "t", Started: now.Add(-time.Second), Arguments: `{"a":"cut of`, Retries: 1},
 		{
 			Session: "s", Subject: "x", Status: hub.CallFailed, Call: "c", Server: "v", Tool: "t", Arguments: "{}", Started: now.Add(-3 * time.Second),
-			Ended: now.Add(-2 * time.Second), Retries: 1, MaxRetries: 2, Code: "timeout", Error: "e", Message: "网络", Others: 3, Resets: now.Add(time.Second),
+			Ended: now.Add(-2 * time.Second), Retries: 1, MaxRetries: 2, Outcome: hub.OutcomeUnknown, Code: "timeout", Error: "e", Message: "网络", Others: 3, Resets: now.Add(time.Second),
 		},
 	} {
 		want := marshal(t, StateView(&s, now))

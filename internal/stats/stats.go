@@ -209,6 +209,9 @@ func (s *Stats) Operations() map[string]Operation {
 	s.mu.Unlock()
 	found := make(map[string]Operation, len(tracks))
 	for _, t := range tracks {
+		if t.kind == ofTool && t.server != "" && t.tool == "" {
+			continue // its server was away, and nobody knows whether it has such a tool
+		}
 		name := t.operation()
 		if len(t.good.last) > 0 {
 			found[name] = t.good.figures()

@@ -78,6 +78,7 @@ func TestOperations(t *testing.T) {
 		ended("b", "x", hub.OutcomeOK, time.Hour),
 		ended("", "", hub.OutcomeFailed, 5*ms),
 		ended("", "", hub.OutcomeFailed, 6*ms),
+		ended("c", "", hub.OutcomeFailed, 7*ms), // it was away
 	} {
 		s.Observe(r)
 	}
@@ -86,10 +87,11 @@ func TestOperations(t *testing.T) {
 		got[name] = o.Total
 	}
 	if want := map[string]int64{
-		"tools/call": 3, "tools/call.error": 5,
+		"tools/call": 3, "tools/call.error": 6,
 		"tools/call a": 1, "tools/call a.error": 2,
 		"tools/call b": 2, "tools/call b.error": 1,
-		"tools/call a/x": 1, "tools/call a/x.error": 1,
+		"tools/call c.error": 1,
+		"tools/call a/x":     1, "tools/call a/x.error": 1,
 		"tools/call a/y/z.error": 1,
 		"tools/call b/x":         2, "tools/call b/x.error": 1,
 	}; !reflect.DeepEqual(got, want) {
@@ -101,7 +103,7 @@ func TestOperations(t *testing.T) {
 		byTool[c.Server+" "+c.Tool] = c.Outcomes
 	}
 	if want := map[string]Outcomes{
-		" ": {Failed: 2}, "a x": {OK: 1, ToolError: 1}, "a y/z": {Failed: 1}, "b x": {OK: 2, Cancelled: 1},
+		" ": {Failed: 2}, "a x": {OK: 1, ToolError: 1}, "a y/z": {Failed: 1}, "b x": {OK: 2, Cancelled: 1}, "c ": {Failed: 1},
 	}; !reflect.DeepEqual(byTool, want) {
 		t.Errorf("got  %v\nwant %v", byTool, want)
 	}

@@ -64,11 +64,12 @@ func (t *Tally) Errors() Errors {
 	}
 }
 
-// refusal reports whether a call with this code has failed by what its caller gave
-// or by the hub's own doing, so that it says nothing of its server.
+// refusal reports whether a call with this code has failed by what its caller gave,
+// by what a person has set or by the hub's own doing, so that it says nothing of
+// its server.
 func refusal(code message.Code) bool {
 	switch code {
-	case message.ToolChanged, message.AuditUnwritable, message.ShuttingDown:
+	case message.ToolChanged, message.ServerStopped, message.ServerDisabled, message.AuditUnwritable, message.ShuttingDown:
 		return true
 	}
 	switch message.ClassOf(code) {

@@ -68,7 +68,7 @@ func TestRefusals(t *testing.T) {
 		message.ArgumentsInvalid: true, message.ParamsInvalid: true, message.Limited: true, message.QueueFull: true,
 		message.QueueExpired: true, message.ToolChanged: true, message.NotAskable: true, message.QuestionDeclined: true,
 		message.AuditUnwritable: true, message.ShuttingDown: true,
-		message.Timeout: false, message.ServerDown: false, message.ServerStopped: false, message.ServerBroken: false,
+		message.Timeout: false, message.ServerStopped: true, message.ServerDisabled: true, message.ServerDown: false, message.ServerBroken: false,
 		message.ServerBadReply: false, message.ServerUnauthorized: false, message.AllFailed: false, message.Internal: false,
 		message.SettingUnresolved: false,
 	} {

@@ -39,7 +39,7 @@ func TestLanguage(t *testing.T) {
 		}
 		return string(got)
 	}
-	const told, friendly = `没有名为“none”的工具。`, `"userMessage":"设备暂时不可用，请稍后再试"`
+	const told, friendly = `没有名为“none”的工具。`, `"userMessage":"没有这项功能，请换个方式再试"`
 	device := []string{`"original_error":"There is no tool named \"none\".`, `"method":"tools/call"`, `"timestamp":"`}
 	said := func(where, got string, want ...string) {
 		t.Helper()

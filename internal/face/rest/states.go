@@ -36,7 +36,7 @@ func (d *Door) callStates() {
 		}
 		out := &stateListOutput{api.CallStateList{States: []api.CallState{}}}
 		for _, s := range d.opt.States.States(subject) {
-			out.Body.States = append(out.Body.States, stateView(&s, now))
+			out.Body.States = append(out.Body.States, events.StateView(&s, now))
 		}
 		return out, nil
 	})
@@ -46,7 +46,7 @@ func (d *Door) callStates() {
 			"Callers without a session have one by their door and subject, such as `rest:local`.",
 	}, func(ctx context.Context, in *stateInput) (*stateOutput, error) {
 		_, s := d.state(ctx, in.Session)
-		return &stateOutput{stateView(&s, time.Now())}, nil
+		return &stateOutput{events.StateView(&s, time.Now())}, nil
 	})
 	add(d, operation{
 		id: "retryState", method: http.MethodPost, path: place + "/retry", group: aboutTools, summary: "Make the call of a session that failed once more",
@@ -61,13 +61,6 @@ func (d *Door) callStates() {
 		name, _ := d.state(ctx, in.Session)
 		return nil, failed(d.opt.States.Clear(name))
 	})
-}
-
-// stateView is a state as the HTTP API has it, at the time now.
-func stateView(s *hub.CallState, now time.Time) api.CallState {
-	v := events.StateView(s, now)
-	v.Outcome = string(s.Outcome)
-	return v
 }
 
 // state finds what a session shows, and by which name it is kept. One that whoever

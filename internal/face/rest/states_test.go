@@ -25,13 +25,13 @@ func TestStates(t *testing.T) {
 	if h.get("/states").into(http.StatusOK, &list); len(list.States) != 0 {
 		t.Errorf("before any call: %+v", list)
 	}
-	if s := h.state("mine", ""); s.Status != "idle" || s.Session != "mine" || s.Subject != "local" || s.Executing || s.CanRetry {
+	if s := h.state("mine", ""); s.Status != "idle" || s.Session != "mine" || s.Subject != "local" || s.Executing || s.CanRetry || s.Duration != nil {
 		t.Errorf("before any call: %+v", s)
 	}
 	h.call(`{"tool":"lab__echo","arguments":{"a":1},"session":"mine","userMessage":"moment","maxRetries":1,"timeout":"20s"}`).into(http.StatusOK, nil)
 	s := h.state("mine", "")
 	if s.Status != "success" || s.Tool != "lab__echo" || s.Server != "lab" || s.Message != "moment" || s.MaxRetries != 1 || !s.Completed ||
-		s.Duration <= 0 || s.Started == nil || s.Ended == nil || s.Resets == nil || !strings.Contains(string(s.Result), `{\"a\":1}`) || s.Call == "" {
+		s.Duration == nil || *s.Duration <= 0 || s.Started == nil || s.Ended == nil || s.Resets == nil || !strings.Contains(string(s.Result), `{\"a\":1}`) || s.Call == "" {
 		t.Errorf("after a call: %+v", s)
 	}
 	if by := h.state(s.Session, ""); by.Call != s.Call {
