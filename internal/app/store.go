@@ -45,7 +45,10 @@ func (a *App) openStore(ctx context.Context) error {
 		Buses: []*bus.Bus{a.bus, a.ended, a.shown}, DB: a.store, Node: a.keys.Node(), Log: a.log,
 		Retention: a.source.Config.Events.Retention,
 	})
-	return err
+	if err != nil {
+		return errors.Join(err, a.audit.Close())
+	}
+	return nil
 }
 
 // auditSettings is what a configuration says about the record of calls.

@@ -59,6 +59,7 @@ type Log struct {
 
 	inbox   *inbox
 	asked   chan chan<- *position     // has Run take over what waits
+	broken  atomic.Pointer[hub.Error] // why the journal could not be written, the last time
 	failed  atomic.Pointer[hub.Error] // why it could not, the last time; nil if it could
 	ended   chan struct{}             // closed when Run has ended
 	end     sync.Once
@@ -98,6 +99,9 @@ func Open(ctx context.Context, opt Options) (*Log, error) {
 	}
 	return l, nil
 }
+
+// Close gives back what Open took, for those who will not call Run.
+func (l *Log) Close() error { return l.inbox.close() }
 
 // Node is the name of this node's chain. It follows from its key.
 func (l *Log) Node() string { return l.node }

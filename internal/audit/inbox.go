@@ -1,13 +1,10 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"sync"
-	"time"
-
-	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // queueSize is how many records may wait to be taken.
@@ -22,55 +19,51 @@ type inbox struct {
 
 	mu      sync.Mutex
 	ops     []*op
+	begun   map[string]struct{} // calls with an intent and no outcome
 	journal *journal
-	groups  []*syncGroup // whose records are not on the disk yet, at most one for each file
-	busy    bool         // the last sync was that of several
+	groups  []*syncGroup // whose records are not on the disk yet
+	closed  bool
 }
 
-// syncGroup are intents that are synced together.
+// syncGroup are intents that are synced together. They are in one file, of one
+// generation.
 type syncGroup struct {
-	file *os.File
-	size int
-	err  error         // that they could not be written
-	done chan struct{} // closed when err says how it went
+	file       *os.File
+	generation uint64
+	err        error         // that they could not be written
+	done       chan struct{} // closed when err says how it went
 }
-
-// siblings is how long a sync waits for others, where there were several the last
-// time as well. A sync costs the processor as much as a call does.
-const siblings = 500 * time.Microsecond
 
 func newInbox(j *journal) *inbox {
-	return &inbox{bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), journal: j}
+	return &inbox{bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), begun: make(map[string]struct{}), journal: j}
 }
 
-// add takes a record that may be lost with the process, and reports whether there
-// was room.
-func (i *inbox) add(o *op) bool {
+// end takes the record of a call's end. It outlives the process if the call has an
+// intent; with an error it is taken all the same, and only that is not sure. Of
+// others it is lost if there is no room.
+func (i *inbox) end(o *op) (lost bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if len(i.ops) >= queueSize {
-		return false
+	if _, begun := i.begun[o.call]; !begun {
+		if len(i.ops) >= queueSize {
+			return true, nil
+		}
+		i.put(o)
+		return false, nil
 	}
-	i.put(o)
-	return true
-}
-
-// write takes a record that outlives the process. With an error it is taken all
-// the same, and only that is not sure.
-func (i *inbox) write(o *op) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	delete(i.begun, o.call)
+	o.journaled = true
 	i.put(o)
 	i.journal.append(o)
-	if err := i.journal.write(); err != nil {
-		return journalError(err, i.journal.file())
+	if err := i.write(); err != nil {
+		return false, journalError(err, i.journal.segment().file.Name())
 	}
-	return nil
+	return false, nil
 }
 
-// sync takes a record that outlives a loss of power when it returns nil. Those
-// that come at once are synced at once.
-func (i *inbox) sync(ctx context.Context, o *op) error {
+// intend takes the record of an intent. It outlives a loss of power when it returns
+// nil; those that come at once are synced at once.
+func (i *inbox) intend(ctx context.Context, o *op) error {
 	g, err := i.join(o)
 	if err != nil {
 		return err
@@ -78,9 +71,12 @@ func (i *inbox) sync(ctx context.Context, o *op) error {
 	for {
 		select {
 		case <-g.done:
+			if g.err != nil {
+				i.refused(o)
+			}
 			return g.err
 		case i.turn <- struct{}{}:
-			i.syncAll(g)
+			i.sync(g)
 			<-i.turn
 		case <-ctx.Done():
 			o.moot.Store(true)
@@ -93,78 +89,93 @@ func (i *inbox) sync(ctx context.Context, o *op) error {
 func (i *inbox) join(o *op) (*syncGroup, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	switch {
-	case i.journal.broken != nil:
-		return nil, journalError(i.journal.broken, i.journal.file())
-	case len(i.ops) >= queueSize:
-		return nil, hub.E(message.StoreBusy, nil, "store", i.journal.file().Name())
+	s := i.journal.segment()
+	err := i.journal.broken
+	if err == nil && len(i.ops) >= queueSize {
+		err = errBehind
+	}
+	if err != nil {
+		return nil, journalError(err, s.file.Name())
 	}
 	var g *syncGroup
 	if n := len(i.groups); n > 0 {
 		g = i.groups[n-1]
 	}
-	if g == nil || g.file != i.journal.file() {
-		g = &syncGroup{file: i.journal.file(), done: make(chan struct{})}
+	if g == nil || g.generation != s.generation {
+		g = &syncGroup{file: s.file, generation: s.generation, done: make(chan struct{})}
 		i.groups = append(i.groups, g)
 	}
-	g.size++
+	o.journaled = true
+	i.begun[o.call] = struct{}{}
 	i.put(o)
-	i.journal.append(o)
+	if i.journal.append(o); i.journal.broken != nil {
+		delete(i.begun, o.call)
+		return nil, journalError(i.write(), s.file.Name())
+	}
 	return g, nil
 }
 
-// syncAll syncs all groups, unless that of the caller has been meanwhile.
-func (i *inbox) syncAll(of *syncGroup) {
+// refused has it that the call of an intent is not sent.
+func (i *inbox) refused(o *op) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.begun, o.call)
+}
+
+// sync syncs all groups, unless that of the caller has been meanwhile. If a write
+// or a sync fails, all of them are told so: a sync that fails is told once, and what
+// of the file is on the disk is not known from then on.
+func (i *inbox) sync(own *syncGroup) {
 	select {
-	case <-of.done:
+	case <-own.done:
 		return
 	default:
 	}
-	if i.busy {
-		time.Sleep(siblings)
-	}
 	i.mu.Lock()
+	_ = i.write() // the groups know
 	groups := i.groups
 	i.groups = nil
-	i.flush(groups)
 	i.mu.Unlock()
-	i.busy = false
+	var err error
 	for _, g := range groups {
-		i.busy = i.busy || g.size > 1
-		if g.err == nil {
-			if g.err = dataSync(g.file); g.err != nil {
-				i.fail(g)
-			}
+		err = cmp.Or(err, g.err)
+	}
+	for n, g := range groups {
+		if err == nil && (n == 0 || g.file != groups[n-1].file) {
+			err = i.journal.sync(g.file)
 		}
-		if g.err != nil {
-			g.err = journalError(g.err, g.file)
-		}
+	}
+	if err != nil {
+		i.fail(err)
+		err = journalError(err, own.file.Name())
+	}
+	for _, g := range groups {
+		g.err = err
 		close(g.done)
 	}
 }
 
-// fail has nothing more written to a file that could not be synced: what of it is
-// on the disk is not known.
-func (i *inbox) fail(g *syncGroup) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.journal.file() == g.file {
-		i.journal.broken = g.err
-	}
-}
-
-// flush writes what the journal has to write, and has the groups know if that
+// write writes what the journal has to write, and has the groups know if that
 // fails. The caller holds the lock.
-func (i *inbox) flush(groups []*syncGroup) {
+func (i *inbox) write() error {
 	err := i.journal.write()
-	if err == nil {
-		return
-	}
-	for _, g := range groups {
-		if g.file == i.journal.file() {
+	if err != nil {
+		for _, g := range i.groups {
 			g.err = err
 		}
 	}
+	return err
+}
+
+// fail has nothing more written until the database has all there is, and those told
+// who wait for a sync.
+func (i *inbox) fail(err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.journal.broken == nil {
+		i.journal.broken = err
+	}
+	_ = i.write() // which tells them
 }
 
 // put puts a record to the others. The caller holds the lock.
@@ -185,14 +196,15 @@ func (i *inbox) len() int {
 	return len(i.ops)
 }
 
-// each takes all out, in their order. Those that come from now on are in the other
+// drain takes all out, in their order. Those that come from now on are in the other
 // file of the journal, if that is free.
-func (i *inbox) each(take func(*op)) {
+func (i *inbox) drain(take func(*op)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.journal.used && i.journal.free {
-		i.flush(i.groups)
-		i.journal.rotate()
+	if j := i.journal; j.used && j.free {
+		if i.write() == nil {
+			j.begin(1 - j.written)
+		}
 	}
 	for _, o := range i.ops {
 		take(o)
@@ -201,12 +213,18 @@ func (i *inbox) each(take func(*op)) {
 	i.ops = i.ops[:0]
 }
 
-// taken has the file that is not written used again: all that each gave so far is
-// in the database, and outlives a loss of power.
+// taken has the file that is not written used again: all that was drained is in the
+// database, and outlives a loss of power. A journal that was broken begins anew.
 func (i *inbox) taken() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.journal.free = true
+	j := i.journal
+	if j.broken == nil {
+		j.free = true
+		return
+	}
+	j.broken = nil
+	j.begin(1 - j.written) // the one before may have what came since the drain
 }
 
 // trim makes the files of the journal empty as far as they are taken over.
@@ -220,5 +238,9 @@ func (i *inbox) trim() error {
 func (i *inbox) close() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.closed {
+		return nil
+	}
+	i.closed = true
 	return i.journal.close()
 }

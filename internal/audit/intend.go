@@ -16,7 +16,7 @@ type op struct {
 	call       string
 	at         int64
 	head, tail []byte
-	changing   bool        // it may change something
+	journaled  bool        // it is in the journal as well
 	moot       atomic.Bool // of an intent: the call was not sent, or how it ended is known and says it all
 }
 
@@ -28,10 +28,11 @@ type position struct {
 
 // Intend records that a call is about to be sent that may change something. If
 // it returns nil, the record outlives a loss of power, and the call may be sent;
-// else it must not be. Its errors are those of the context and
-// [message.AuditUnwritable]. Calls that come at once are written at once.
+// else it must not be. Its errors are those of the context, and
+// [message.AuditUnwritable], or [message.ShuttingDown] once Run has ended. Calls
+// that come at once are written at once.
 //
-// [Log.Finish] is to be called afterwards in either case.
+// [Log.Finish] is to be called afterwards in any case.
 func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
@@ -45,29 +46,46 @@ func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 		return hub.E(message.AuditUnwritable, e)
 	}
 	o := newOp(kindIntent, r)
-	err := l.inbox.sync(ctx, o)
-	if err != nil && !o.moot.Load() {
+	err := l.inbox.intend(ctx, o)
+	if o.moot.Load() {
+		return err // the caller's time is over
+	}
+	l.journalled(err)
+	if err != nil {
 		return hub.E(message.AuditUnwritable, hub.AsError(err))
 	}
-	return err
+	return nil
 }
 
-// Finish records how a call ended. That of a call that may change something
+// Finish records how a call ended. That of a call for which Intend returned nil
 // outlives the process when it returns; any other one does within a quarter of a
-// second. After an error it is kept in memory: there is nothing to be done but to
-// tell of it.
+// second. After an error it is kept in memory, unless Run has ended: there is
+// nothing to be done but to tell of it.
 func (l *Log) Finish(_ context.Context, r *hub.CallRecord) error {
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
-	o := newOp(kindCall, r)
-	if o.changing {
-		return l.inbox.write(o)
-	}
-	if !l.inbox.add(o) {
+	lost, err := l.inbox.end(newOp(kindCall, r))
+	if lost {
 		l.lose()
 	}
-	return nil
+	if err != nil {
+		l.journalled(err)
+	}
+	return err
+}
+
+// journalled tells when the journal cannot be written any more, and when it can
+// again.
+func (l *Log) journalled(err error) {
+	switch {
+	case err != nil:
+		if l.broken.Swap(hub.AsError(err)) == nil {
+			l.log.Warn("the journal of the record of calls cannot be written", "error", err)
+		}
+	case l.broken.Load() != nil && l.broken.Swap(nil) != nil:
+		l.log.Info("the journal of the record of calls can be written again")
+	}
 }
 
 // lose counts a record that finds no room. An entry tells of it, as soon as one
@@ -88,7 +106,7 @@ func (l *Log) over() bool {
 }
 
 func newOp(k kind, r *hub.CallRecord) *op {
-	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro(), changing: r.Changing}
+	o := &op{kind: k, call: clip(r.ID, longestCall), at: time.Now().UnixMicro()}
 	for i := range len(o.call) {
 		if c := o.call[i]; c <= ' ' || c > '~' {
 			o.call = strconv.QuoteToASCII(o.call) // no id of ours

@@ -27,12 +27,14 @@ import (
 // the file's head names. It is one goroutine's at a time; see [inbox].
 type journal struct {
 	segments [2]segment
-	at       int    // of the one that is written
+	written  int    // which of them is written
 	used     bool   // it has records
 	free     bool   // the other one has none that the database lacks
 	last     uint64 // generation
 	buf      []byte // what is to be written
-	broken   error  // why nothing can be written until the other one is
+	broken   error  // why nothing is written any more until the database has all there is
+
+	sync func(*os.File) error // makes what a file holds outlast a loss of power
 }
 
 // segment is one of the files.
@@ -46,7 +48,7 @@ type segment struct {
 // written: what was refused is told in it as well.
 const longestSegment = 64 << 20
 
-var errLong = errors.New("what waits for the database has no more room")
+var errBehind = errors.New("more waits for the database than there is room for")
 
 const (
 	segmentMagic = "TCAUDIT1"
@@ -64,7 +66,7 @@ func openJournal(dir string) (j *journal, left []*op, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	j = &journal{}
+	j = &journal{sync: dataSync}
 	defer func() {
 		if err != nil {
 			_ = j.close() // the error is the one before
@@ -84,6 +86,7 @@ func openJournal(dir string) (j *journal, left []*op, err error) {
 		j.last = max(j.last, s.generation)
 	}
 	atomicfile.SyncDir(dir)
+	atomicfile.SyncDir(filepath.Dir(dir))
 	if j.segments[0].generation > j.segments[1].generation {
 		slices.Reverse(read)
 	}
@@ -97,8 +100,7 @@ func (j *journal) reset() error {
 			return err
 		}
 	}
-	j.free, j.used = true, true
-	j.rotate()
+	j.begin(0)
 	j.free = true
 	return nil
 }
@@ -113,25 +115,25 @@ func (j *journal) close() error {
 	return err
 }
 
-// file is the one that is written.
-func (j *journal) file() *os.File { return j.segments[j.at].file }
+// segment is the one that is written.
+func (j *journal) segment() *segment { return &j.segments[j.written] }
 
 // append puts a record into what is to be written.
 func (j *journal) append(o *op) {
-	s := &j.segments[j.at]
+	s := j.segment()
 	if j.used = true; j.broken == nil && s.size+int64(len(j.buf)) > longestSegment {
-		j.broken = errLong
+		j.broken = errBehind
 	}
 	if j.broken == nil {
 		j.buf = appendRecord(j.buf, s.generation, o)
 	}
 }
 
-// write writes what is to be written. After an error nothing is written until the
-// other file is: whether this one can be read up to here is not known.
+// write writes what is to be written. After an error nothing is written any more:
+// whether the file can be read up to there is not known.
 func (j *journal) write() error {
 	if j.broken == nil && len(j.buf) > 0 {
-		s := &j.segments[j.at]
+		s := j.segment()
 		if _, err := s.file.WriteAt(j.buf, s.size); err != nil {
 			j.broken = err
 		} else {
@@ -145,18 +147,13 @@ func (j *journal) write() error {
 	return j.broken
 }
 
-// rotate has what comes from now on written to the other file, if that is free
-// and this one was used. What was to be written has to be written before.
-func (j *journal) rotate() {
-	if !j.free || !j.used {
-		return
-	}
-	j.at = 1 - j.at
-	s := &j.segments[j.at]
+// begin has what comes from now on written to a file, from its beginning.
+func (j *journal) begin(n int) {
 	j.last++
+	j.written, j.used, j.free = n, false, false
+	s := j.segment()
 	s.generation, s.size = j.last, 0
 	j.buf = appendHead(j.buf[:0], s.generation)
-	j.free, j.used, j.broken = false, false, nil
 }
 
 // trim makes files empty that hold only what the database has as well: it may be
@@ -165,20 +162,21 @@ func (j *journal) trim() error {
 	if !j.free {
 		return nil
 	}
-	err := j.segments[1-j.at].file.Truncate(0)
-	if !j.used && j.segments[j.at].size == 0 {
-		err = errors.Join(err, j.file().Truncate(0))
+	err := j.segments[1-j.written].file.Truncate(0)
+	if s := j.segment(); !j.used {
+		err = errors.Join(err, s.file.Truncate(0))
+		s.size = 0
+		j.buf = appendHead(j.buf[:0], s.generation)
 	}
 	return err
 }
 
-// journalError says why the journal cannot be written.
-func journalError(err error, f *os.File) error {
-	code := message.StoreUnavailable
+// journalError says that the journal cannot be written.
+func journalError(err error, path string) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		code = message.StoreFull
+		return hub.E(message.StoreFull, err, "store", path)
 	}
-	return hub.E(code, err, "store", f.Name())
+	return hub.E(message.AuditJournalUnusable, err, "path", path)
 }
 
 func appendHead(dst []byte, generation uint64) []byte {

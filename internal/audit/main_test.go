@@ -44,6 +44,11 @@ func openIn(t testing.TB, db *store.DB, keys Keys, dir string) *Log {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Log(err) // a test has closed a file
+		}
+	})
 	return l
 }
 

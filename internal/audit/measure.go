@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +29,6 @@ func commitBounds() [commitSteps]float64 {
 // measures counts for Measured. Its zero value is ready; one goroutine writes,
 // any may read.
 type measures struct {
-	down    atomic.Bool
 	written atomic.Int64
 	took    atomic.Int64
 	commits [commitSteps + 1]atomic.Uint64 // by the first bound that is not below; the last is beyond all
@@ -45,15 +45,15 @@ func (m *measures) commit(entries int, took time.Duration) {
 	m.written.Add(int64(entries))
 }
 
-// Fault says why the record could not be written the last time that there was
-// something to write; nil if it could.
-func (l *Log) Fault() *hub.Error { return l.failed.Load() }
+// Fault says why the record, or its journal, could not be written the last time
+// that there was something to write; nil if it could.
+func (l *Log) Fault() *hub.Error { return cmp.Or(l.failed.Load(), l.broken.Load()) }
 
 // Measured tells how writing goes.
 func (l *Log) Measured() Measured {
 	m := &l.measures
 	now := Measured{
-		Up: !m.down.Load(), Written: m.written.Load(), Took: time.Duration(m.took.Load()),
+		Up: l.Fault() == nil, Written: m.written.Load(), Took: time.Duration(m.took.Load()),
 		Within: make(map[float64]uint64, commitSteps),
 	}
 	for i, bound := range commitBounds() {

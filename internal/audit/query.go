@@ -91,7 +91,7 @@ func (l *Log) Recent(ctx context.Context, n int, server string) ([]hub.CallRecor
 
 // byID finds the one call with an id.
 func byID(ctx context.Context, tx *sql.Tx, f *Filter, page *Page) error {
-	list, err := entries(ctx, tx, "call = $1 ORDER BY node, seq", f.Call)
+	list, err := entries(ctx, tx, "call <> '' AND call = $1 ORDER BY node, seq", f.Call)
 	if err != nil {
 		return err
 	}

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/store"
 )
 
@@ -15,11 +16,11 @@ import (
 func (l *Log) replay(ctx context.Context, dir string) error {
 	j, left, err := openJournal(dir)
 	if err != nil {
-		return hub.E(message.AuditUnreadable, hub.E(message.StoreUnavailable, err, "store", dir))
+		return journalError(err, dir)
 	}
 	if err = l.takeOver(ctx, left); err == nil {
 		if err = j.reset(); err != nil {
-			err = journalError(err, j.file())
+			err = journalError(err, dir)
 		}
 	}
 	if err != nil {
@@ -29,37 +30,62 @@ func (l *Log) replay(ctx context.Context, dir string) error {
 	return nil
 }
 
+// replayed is how many records of a journal are taken over at once.
+const replayed = 1000
+
 // takeOver adds to the chain what it does not have yet.
 func (l *Log) takeOver(ctx context.Context, left []*op) error {
 	ended := make(map[string]bool)
 	for _, o := range left {
 		ended[o.call] = ended[o.call] || o.kind == kindCall
 	}
-	x := l.chain.begin()
-	for _, o := range left {
-		if o.kind == kindIntent && ended[o.call] {
-			continue
-		}
-		there, err := entries(ctx, l.db, "call = $1", o.call)
+	left = slices.DeleteFunc(left, func(o *op) bool { return o.kind == kindIntent && ended[o.call] })
+	added := 0
+	for some := range slices.Chunk(left, replayed) {
+		there, err := l.known(ctx, some)
 		if err != nil {
-			return unreadable(l.db.Err(err))
+			return err
 		}
-		for i := range there {
-			if o.kind == kindIntent || there[i].kind != kindIntent {
-				o = nil
-				break
+		x := l.chain.begin()
+		for _, o := range some {
+			if k, is := there[o.call]; !is || k == kindIntent && o.kind != kindIntent {
+				x.op(l.node, o)
 			}
 		}
-		if o != nil {
-			x.op(l.node, o)
+		if len(x.entries) == 0 {
+			continue
+		}
+		if err := l.chain.commit(ctx, x, store.Disk, nil); err != nil {
+			return fmt.Errorf("recording the calls of the journal: %w", err)
+		}
+		added += len(x.entries)
+	}
+	if added > 0 {
+		l.log.InfoContext(ctx, "the record of calls has what its journal had", "entries", added)
+	}
+	return nil
+}
+
+// known is of which calls the database has entries: the kind of the last one.
+func (l *Log) known(ctx context.Context, ops []*op) (map[string]kind, error) {
+	there := make(map[string]kind)
+	for some := range slices.Chunk(ops, 100) {
+		args := make([]any, len(some))
+		marks := make([]string, len(some))
+		for i, o := range some {
+			args[i], marks[i] = o.call, "$"+strconv.Itoa(i+1)
+		}
+		// Only what says that no call is "" may use the index of calls.
+		err := eachRow(ctx, l.db, "entries", func(scan func(...any) error) error {
+			var call string
+			var k kind
+			err := scan(&call, &k)
+			there[call] = k
+			return err
+		}, "SELECT call, kind FROM audit_entry WHERE call <> '' AND call IN ("+strings.Join(marks, ", ")+") ORDER BY node, seq", args...)
+		if err != nil {
+			return nil, unreadable(l.db.Err(err))
 		}
 	}
-	if len(x.entries) == 0 {
-		return nil
-	}
-	if err := l.chain.commit(ctx, x, store.Disk, nil); err != nil {
-		return fmt.Errorf("recording the calls of the journal: %w", err)
-	}
-	l.log.InfoContext(ctx, "the record of calls has what its journal had", "entries", len(x.entries))
-	return nil
+	return there, nil
 }

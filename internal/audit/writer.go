@@ -105,11 +105,10 @@ func (w *writer) write(ctx context.Context) {
 		w.log.InfoContext(ctx, "the record of calls can be written again")
 	}
 	w.failing = err != nil
-	w.measures.down.Store(w.failing)
 }
 
 func (w *writer) attempt(ctx context.Context, final bool) error {
-	w.inbox.each(w.take)
+	w.inbox.drain(w.take)
 	done, err := w.chain.settle(ctx)
 	if done != nil {
 		w.drop(done.ops)
@@ -148,7 +147,7 @@ func (w *writer) extend(ctx context.Context, final bool) error {
 		if o.kind == kindIntent && o.moot.Load() {
 			continue
 		}
-		if o.changing {
+		if o.journaled {
 			durability = store.Disk // the journal forgets it then
 		}
 		x.op(c.node, o)
@@ -181,9 +180,6 @@ func (w *writer) drop(written []*op) {
 func (w *writer) tidy(ctx context.Context) {
 	if err := w.prune(ctx, time.Now()); err != nil {
 		w.log.WarnContext(ctx, "old entries of the record of calls could not be dropped", "error", err)
-	}
-	if w.failing {
-		return
 	}
 	if err := w.inbox.trim(); err != nil {
 		w.log.WarnContext(ctx, "the journal of the record of calls could not be emptied", "error", err)

@@ -135,6 +135,12 @@ func (r *restoring) put(ctx context.Context) (rows int64, err error) {
 		return 0, unwritable(r.dir.Path(), err)
 	}
 	defer func() { err = errors.Join(err, copied.Close(), os.Remove(copied.Name())) }()
+	if !r.rowsOnly {
+		// What the record of the former life has not taken over is of that life.
+		if err := os.RemoveAll(r.dir.AuditJournal()); err != nil {
+			return 0, unwritable(r.dir.AuditJournal(), err)
+		}
+	}
 	err = r.each(func(name string, content io.Reader) error {
 		switch {
 		case name == rowsFile:

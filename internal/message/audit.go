@@ -2,22 +2,23 @@ package message
 
 // About the record of calls.
 const (
-	AuditUnwritable    Code = "audit_unwritable"
-	AuditUnreadable    Code = "audit_unreadable"
-	AuditKeyUnusable   Code = "audit_key_unusable"
-	AuditNodeTaken     Code = "audit_node_taken"
-	AuditCursorUnknown Code = "audit_cursor_unknown"
-	AuditHeadInvalid   Code = "audit_head_invalid"
-	AuditExportInvalid Code = "audit_export_invalid"
-	AuditEntryChanged  Code = "audit_entry_changed"
-	AuditEntryMissing  Code = "audit_entry_missing"
-	AuditUnsigned      Code = "audit_signature_wrong"
-	AuditTruncated     Code = "audit_truncated"
-	AuditHeadDiffers   Code = "audit_head_differs"
-	AuditExportChanged Code = "audit_export_changed"
-	AuditIndexWrong    Code = "audit_index_wrong"
-	AuditFiguresWrong  Code = "audit_figures_wrong"
-	CallUnknown        Code = "call_unknown"
+	AuditUnwritable      Code = "audit_unwritable"
+	AuditUnreadable      Code = "audit_unreadable"
+	AuditJournalUnusable Code = "audit_journal_unusable"
+	AuditKeyUnusable     Code = "audit_key_unusable"
+	AuditNodeTaken       Code = "audit_node_taken"
+	AuditCursorUnknown   Code = "audit_cursor_unknown"
+	AuditHeadInvalid     Code = "audit_head_invalid"
+	AuditExportInvalid   Code = "audit_export_invalid"
+	AuditEntryChanged    Code = "audit_entry_changed"
+	AuditEntryMissing    Code = "audit_entry_missing"
+	AuditUnsigned        Code = "audit_signature_wrong"
+	AuditTruncated       Code = "audit_truncated"
+	AuditHeadDiffers     Code = "audit_head_differs"
+	AuditExportChanged   Code = "audit_export_changed"
+	AuditIndexWrong      Code = "audit_index_wrong"
+	AuditFiguresWrong    Code = "audit_figures_wrong"
+	CallUnknown          Code = "call_unknown"
 )
 
 var auditTexts = texts{
@@ -28,6 +29,10 @@ var auditTexts = texts{
 	AuditUnreadable: {
 		Text{"The record of calls cannot be read: {reason}", ""},
 		Text{"无法读取调用记录：{reason}", ""},
+	},
+	AuditJournalUnusable: {
+		Text{"The journal of the record of calls, {path}, cannot be read or written.", "Check the disk and the rights of the data directory; the hub's log has the cause."},
+		Text{"调用记录的日志 {path} 无法读写。", "请检查磁盘以及数据目录的权限；原因见 Toolcrib 的日志。"},
 	},
 	AuditKeyUnusable: {
 		Text{"The key of the record of calls, {path}, cannot be used: {detail}.", "Put back the key that was there, or remove the file: then a new chain is begun, and the former one can still be verified."},

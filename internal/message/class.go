@@ -42,7 +42,7 @@ var classified = map[Class][]Code{
 	ClassUnavailable: {
 		ToolUnknown, ToolLike, ResourceUnknown, ResultGone, PromptUnknown, GroupUnknown, NotOffered, ServerUnknown,
 		ServerDisabled, ServerStopped, ServerDown, ServerBroken, ServerNotRestarted, ServerExited, ServerCrashLoop,
-		ShuttingDown, AllFailed, CallRetried, StoreBusy, StoreUnavailable, AuditUnwritable, AuditUnreadable, CallUnknown,
+		ShuttingDown, AllFailed, CallRetried, StoreBusy, StoreUnavailable, AuditUnwritable, AuditUnreadable, AuditJournalUnusable, CallUnknown,
 		SecretUnknown, LeaseUnknown, PathUnknown, HubStartFailed, HubStillStarting, HubNotRunning,
 		BackupMissing, ClientFileMissing,
 	},

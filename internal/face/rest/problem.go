@@ -201,7 +201,7 @@ func Status(code message.Code) int {
 	case message.Timeout:
 		return http.StatusGatewayTimeout
 	case message.ServerDown, message.ServerBroken, message.ShuttingDown,
-		message.StoreFull, message.StoreBusy, message.StoreUnavailable, message.AuditUnwritable, message.AuditUnreadable:
+		message.StoreFull, message.StoreBusy, message.StoreUnavailable, message.AuditUnwritable, message.AuditUnreadable, message.AuditJournalUnusable:
 		return http.StatusServiceUnavailable
 	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable, message.FileUnwritable:
 		return http.StatusInternalServerError
