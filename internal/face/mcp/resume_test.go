@@ -406,7 +406,11 @@ func TestDeafStanding(t *testing.T) {
 		began := time.Now()
 		for i := range 20 {
 			h.change(fmt.Sprint("x", i))
-			if e := w.next(); !strings.Contains(e.data, toolsChanged) {
+			e := w.next()
+			for i == 0 && strings.Contains(e.data, "resources/list_changed") {
+				e = w.next() // the server's first lists may come after the stream has begun
+			}
+			if !strings.Contains(e.data, toolsChanged) {
 				t.Errorf("got %+v", e)
 			}
 		}
