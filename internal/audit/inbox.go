@@ -15,7 +15,7 @@ const queueSize = 8192
 // change something are in the journal as well. Safe for concurrent use.
 type inbox struct {
 	bell chan struct{} // with room for one; rung when there is a first record, and when they are a batch
-	turn chan struct{} // with room for one; full while somebody syncs
+	turn sync.Mutex    // of who syncs
 
 	mu      sync.Mutex
 	ops     []*op
@@ -35,7 +35,7 @@ type syncGroup struct {
 }
 
 func newInbox(j *journal) *inbox {
-	return &inbox{bell: make(chan struct{}, 1), turn: make(chan struct{}, 1), begun: make(map[string]struct{}), journal: j}
+	return &inbox{bell: make(chan struct{}, 1), begun: make(map[string]struct{}), journal: j}
 }
 
 // end takes the record of a call's end. It outlives the process if the call has an
@@ -62,46 +62,46 @@ func (i *inbox) end(o *op) (lost bool, err error) {
 }
 
 // intend takes the record of an intent. It outlives a loss of power when it returns
-// nil; those that come at once are synced at once.
+// nil. Those that come at once are synced at once, by the first of them.
 func (i *inbox) intend(ctx context.Context, o *op) error {
-	g, err := i.join(o)
+	g, first, err := i.join(o)
 	if err != nil {
 		return err
 	}
-	for {
-		select {
-		case <-g.done:
-			if g.err != nil {
-				i.refused(o)
-			}
-			return g.err
-		case i.turn <- struct{}{}:
-			i.sync(g)
-			<-i.turn
-		case <-ctx.Done():
-			o.moot.Store(true)
-			return context.Cause(ctx)
+	if first {
+		i.turn.Lock()
+		i.sync(g)
+		i.turn.Unlock()
+	}
+	select {
+	case <-g.done:
+		if g.err != nil {
+			i.refused(o)
 		}
+		return g.err
+	case <-ctx.Done():
+		o.moot.Store(true)
+		return context.Cause(ctx)
 	}
 }
 
-// join puts a record into a group.
-func (i *inbox) join(o *op) (*syncGroup, error) {
+// join puts a record into a group; first says that it is the first of it, which has
+// to sync it.
+func (i *inbox) join(o *op) (g *syncGroup, first bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s := i.journal.segment()
-	err := i.journal.broken
+	err = i.journal.broken
 	if err == nil && len(i.ops) >= queueSize {
 		err = errBehind
 	}
 	if err != nil {
-		return nil, journalError(err, s.file.Name())
+		return nil, false, journalError(err, s.file.Name())
 	}
-	var g *syncGroup
 	if n := len(i.groups); n > 0 {
 		g = i.groups[n-1]
 	}
-	if g == nil || g.generation != s.generation {
+	if first = g == nil || g.generation != s.generation; first {
 		g = &syncGroup{file: s.file, generation: s.generation, done: make(chan struct{})}
 		i.groups = append(i.groups, g)
 	}
@@ -109,10 +109,9 @@ func (i *inbox) join(o *op) (*syncGroup, error) {
 	i.begun[o.call] = struct{}{}
 	i.put(o)
 	if i.journal.append(o); i.journal.broken != nil {
-		delete(i.begun, o.call)
-		return nil, journalError(i.write(), s.file.Name())
+		_ = i.write() // the group knows
 	}
-	return g, nil
+	return g, first, nil
 }
 
 // refused has it that the call of an intent is not sent.
