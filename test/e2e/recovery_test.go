@@ -156,6 +156,11 @@ func TestRestartedServer(t *testing.T) {
 
 	server.Kill()
 	m := c.call("remote__echo", map[string]any{"text": "away"})
+	for range 3 { // what goes out on a connection that was kept, before that is known to be broken, may have been sent
+		if m.Error.reason() == "outcome_unknown" {
+			m = c.call("remote__echo", map[string]any{"text": "away"})
+		}
+	}
 	if m.Error.reason() != "server_down" || !strings.Contains(m.Error.Message, "connection refused") {
 		t.Errorf("while the server is away a call is answered with %s", m)
 	}
