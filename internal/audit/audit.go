@@ -4,8 +4,9 @@
 // Each node has one chain. An entry's hash covers the hash of the entry before
 // it and every column of its own row; from time to time a checkpoint signs the
 // chain so far. What may change something is recorded before it is sent (an
-// intent) and once more when its outcome is known; everything else once, when it
-// has ended.
+// intent): in a journal, from which it is taken over into the chain with what came
+// meanwhile. If its outcome is among that, the two are one entry. Everything else
+// is recorded once, when it has ended.
 //
 // Beside the entries stand two tables that are made from them and make queries
 // fast: parts, which say what is to be found among 256 entries, and the figures
