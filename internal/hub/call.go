@@ -25,7 +25,15 @@ type CallRecord struct {
 	Digest    string // keyed digest of the arguments as they came, so that equal ones can be found; "" if there are none
 	Changing  bool   // it may change something: it is neither known to be read-only nor a read
 
-	Verdict string // of the rules
+	Verdict  string     // of the rules; "" if it was not judged
+	Mode     PolicyMode // whether that was only observed; "" if it was not judged
+	Risk     string     // by [Risk.String]; "" if it was not judged
+	Rule     string     // id of the rule that decided; "" for none
+	Policy   string     // version of the policy
+	Approval string     // id of the approval by which it was made, or that it waits for; "" for none
+	Grant    string     // id of the grant by which nobody was asked; "" for none
+	Tenant   string     // of the caller
+
 	Outcome Outcome
 	Code    string // stable code of the hub's error; "" if the server answered
 	Reason  string // what a person is told of the error, in English
@@ -55,11 +63,6 @@ const (
 	OutcomeFailed    Outcome = "failed"     // the hub has no answer to give; see Code
 	OutcomeCancelled Outcome = "cancelled"  // the caller wanted it no more, before it was sent or of what changes nothing
 	OutcomeUnknown   Outcome = "unknown"    // it was sent, and whether it took effect is not known
-)
-
-// The verdicts.
-const (
-	VerdictAllow = "allow"
 )
 
 // SessionRef names a caller's session where others may read it: a session's id

@@ -84,6 +84,11 @@ type Server struct {
 	ResourceCache time.Duration // a resource that was read is kept so long, if the server does not say how long itself; 0 for not
 	Spill         int           // a result of more bytes is kept, and a link to it given instead; 0 for never
 
+	// Who may see it, and what is thought of its tools.
+	Tenants []string // by name; empty for the hub's own, "*" for everybody
+	Trusted bool     // what its tools say about themselves is believed also where it makes them look harmless
+	Tags    []string // for rules
+
 	Simulated bool // a built-in one that only pretends, as asked for
 
 	Rules ToolRules

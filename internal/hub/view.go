@@ -34,4 +34,7 @@ type Profile struct {
 type Viewer struct {
 	Group  string // "" for none
 	Client string // the client's name in clientInfo; "" if it did not say
+
+	Tenant string // whose servers it sees, besides those that are everybody's; "" is who the hub itself belongs to
+	Scope  string // [Principal.Scope]: which of them
 }

@@ -48,7 +48,7 @@ func (d *Door) events() {
 func (d *Door) followEvents(ctx context.Context, in *eventsInput) (*streamOutput, error) {
 	p := auth.From(ctx)
 	filter := events.Filter{Kinds: in.Kinds, Server: in.Server}
-	if p.Role < hub.RoleAdmin {
+	if !p.Role.May(hub.MayManage) {
 		filter.Subject = p.Subject
 	}
 	if in.Session != "" {

@@ -94,7 +94,7 @@ func (d *Door) getCall(ctx context.Context, in *callInputID) (*callOutput, error
 // is on the hub's own machine, on which everybody sees what there is.
 func visible(ctx context.Context) string {
 	p := auth.From(ctx)
-	if p.Role >= hub.RoleAdmin || p.Subject == hub.Local("").Subject {
+	if p.Role.May(hub.MayManage) || p.Subject == hub.Local("").Subject {
 		return ""
 	}
 	return p.Subject
@@ -171,7 +171,7 @@ func recordView(ctx context.Context, c *audit.Call) api.CallRecord {
 	for _, a := range c.Attempts {
 		v.Attempts = append(v.Attempts, api.EventAttempt{Server: a.Server, Code: a.Code, Duration: milliseconds(a.Duration)})
 	}
-	if auth.From(ctx).Role >= hub.RoleAdmin {
+	if auth.From(ctx).Role.May(hub.MayManage) {
 		v.Digest = c.Digest
 		if json.Valid([]byte(c.Arguments)) {
 			v.Arguments = json.RawMessage(c.Arguments)

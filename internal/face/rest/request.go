@@ -42,7 +42,7 @@ func (d *Door) language(ctx huma.Context, next func(huma.Context)) {
 // shows no token is asked for it; to whom the token says that he is a caller,
 // asking again would be of no use (RFC 6750, section 3.1).
 func (d *Door) authorise(ctx huma.Context, next func(huma.Context)) {
-	if len(ctx.Operation().Security) == 0 || auth.From(ctx.Context()).Role >= hub.RoleAdmin {
+	if len(ctx.Operation().Security) == 0 || auth.From(ctx.Context()).Role.May(hub.MayManage) {
 		next(ctx)
 		return
 	}

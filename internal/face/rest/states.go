@@ -31,7 +31,7 @@ func (d *Door) callStates() {
 	}, func(ctx context.Context, _ *struct{}) (*stateListOutput, error) {
 		p, now := auth.From(ctx), time.Now()
 		subject := p.Subject
-		if p.Role >= hub.RoleAdmin {
+		if p.Role.May(hub.MayManage) {
 			subject = ""
 		}
 		out := &stateListOutput{api.CallStateList{States: []api.CallState{}}}
@@ -69,7 +69,7 @@ func (d *Door) state(ctx context.Context, session string) (name string, s hub.Ca
 	p := auth.From(ctx)
 	named := callstate.Named(p.Subject, session)
 	for _, name := range [...]string{session, named} {
-		if s, ok := d.opt.States.State(name); ok && (p.Role >= hub.RoleAdmin || s.Subject == p.Subject) {
+		if s, ok := d.opt.States.State(name); ok && (p.Role.May(hub.MayManage) || s.Subject == p.Subject) {
 			return name, s
 		}
 	}
