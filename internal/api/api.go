@@ -31,6 +31,10 @@ type Problem struct {
 	Outcome     string `json:"outcome,omitempty" enum:"unknown" doc:"unknown if the call may have taken effect, or not; not there otherwise"`
 
 	Problems []ConfigProblem `json:"problems,omitempty" doc:"For config_invalid: every problem of the text"`
+
+	// On the paths that other programs know.
+	Success *bool  `json:"success,omitempty" doc:"false, on the paths of docs/compatibility.md only"`
+	Error   string `json:"error,omitempty" doc:"The same as detail, on the paths of docs/compatibility.md only"`
 }
 
 // ConfigProblem is one thing that is wrong with a configuration, or odd.
@@ -134,6 +138,8 @@ type Server struct {
 	URL           string      `json:"url,omitempty" doc:"Without what may be a secret: user, query, and keys in its path"`
 	Env           []string    `json:"env,omitempty" doc:"Names only"`
 	Headers       []string    `json:"headers,omitempty" doc:"Names only"`
+	Auth          *ServerAuth `json:"auth,omitempty" doc:"Of a remote server that takes a login"`
+	Tenants       []string    `json:"tenants,omitempty" doc:"Whose it is, as the configuration says; told to principals of the hub itself only"`
 	Defined       bool        `json:"defined" doc:"It has an entry in the configuration file"`
 }
 
@@ -208,13 +214,15 @@ type Tool struct {
 	ReadOnly    bool            `json:"readOnly"`
 	Idempotent  bool            `json:"idempotent"`
 	State       string          `json:"state" doc:"Of its server"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty" doc:"Of its arguments; only where all tools are asked for"`
 	Definition  json.RawMessage `json:"definition,omitempty" doc:"The whole description, as MCP callers get it; only when one tool is asked for"`
 }
 
 // ToolList is every tool that is offered, in the order in which MCP callers
 // see them.
 type ToolList struct {
-	Tools []Tool `json:"tools"`
+	Success bool   `json:"success" doc:"Always true"`
+	Tools   []Tool `json:"tools"`
 }
 
 // Call asks for one call of a tool.

@@ -22,7 +22,14 @@ type CallRecord struct {
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"Without what may be a secret; for administrators only, and only if they are kept"`
 	Digest    string          `json:"digest,omitempty" doc:"The same for equal arguments; for administrators only"`
 	Changing  bool            `json:"changing" doc:"It may change something"`
-	Verdict   string          `json:"verdict,omitempty" doc:"Of the rules"`
+	Verdict   string          `json:"verdict,omitempty" doc:"Of the rules: allow, ask or deny; not there if the call was not judged"`
+	Mode      string          `json:"mode,omitempty" doc:"observe if the verdict was only recorded, enforce if it counted; not there if the call was not judged"`
+	Risk      string          `json:"risk,omitempty" doc:"low, medium, high or critical; not there if the call was not judged"`
+	Rule      string          `json:"rule,omitempty" doc:"That decided; not there if the risk alone did"`
+	Policy    string          `json:"policy,omitempty" doc:"Which version of the policy"`
+	Approval  string          `json:"approval,omitempty" doc:"By which it was made, or for which it waits"`
+	Grant     string          `json:"grant,omitempty" doc:"By which nobody was asked"`
+	Tenant    string          `json:"tenant,omitempty" doc:"Of the caller"`
 	Outcome   string          `json:"outcome" doc:"ok, tool_error (the server answered with an error), failed, cancelled, unknown (it was sent, and whether it took effect is not known), or empty while it is under way"`
 	Code      string          `json:"code,omitempty" doc:"Of the hub's error; not there if the server answered"`
 	Reason    string          `json:"reason,omitempty" doc:"In English"`

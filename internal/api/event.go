@@ -12,6 +12,7 @@ const (
 	KindToolsDrifted     = "tools.drifted"     // a pinned server has tools to be accepted, or none any more
 	KindCallEnded        = "call.ended"        // a call ended, well or badly
 	KindCallState        = "call.state"        // what a session shows of its calls changed
+	KindApprovalChanged  = "approval.changed"  // somebody is asked to agree to a call, or that was decided or has ended otherwise
 )
 
 // Event is one thing that happened in the hub. Some kinds have more to tell, in
@@ -19,12 +20,27 @@ const (
 type Event struct {
 	ID     int64        `json:"id" doc:"Greater than that of every event before; one that is followed from goes in Last-Event-ID"`
 	Time   time.Time    `json:"time" doc:"When the hub took note of it"`
-	Kind   string       `json:"kind" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state"`
+	Kind   string       `json:"kind" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed"`
 	Gap    *EventGap    `json:"gap,omitempty" doc:"Of gap"`
 	Server *EventServer `json:"server,omitempty" doc:"Of server.changed"`
 	Drift  *EventDrift  `json:"drift,omitempty" doc:"Of tools.drifted"`
 	Call   *EventCall   `json:"call,omitempty" doc:"Of call.ended"`
 	State  *CallState   `json:"state,omitempty" doc:"Of call.state. What the server said, as its result or its error, is there only as long as the event is kept in memory"`
+
+	Approval *EventApproval `json:"approval,omitempty" doc:"Of approval.changed"`
+}
+
+// EventApproval is how a request to agree to a call stands, without its arguments.
+type EventApproval struct {
+	ID      string    `json:"id"`
+	Status  string    `json:"status" enum:"pending,approved,edited,rejected,expired,cancelled,superseded" doc:"pending: somebody has to decide, or a second person after the one in by"`
+	Tenant  string    `json:"tenant,omitempty"`
+	Subject string    `json:"subject" doc:"Who asks"`
+	Server  string    `json:"server,omitempty"`
+	Tool    string    `json:"tool" doc:"As the caller put it"`
+	Risk    string    `json:"risk" enum:"low,medium,high,critical"`
+	Expires time.Time `json:"expires" doc:"Until when it can be decided or, once it is agreed to, used"`
+	By      string    `json:"by,omitempty" doc:"Who has decided last"`
 }
 
 // EventGap says that events are missing between the one before and the one
@@ -70,6 +86,12 @@ type EventCall struct {
 	Tool     string         `json:"tool,omitempty" doc:"The server's own name for it"`
 	Changing bool           `json:"changing" doc:"It may change something"`
 	Verdict  string         `json:"verdict,omitempty" doc:"Of the rules"`
+	Mode     string         `json:"mode,omitempty" doc:"Whether the verdict was only observed"`
+	Risk     string         `json:"risk,omitempty"`
+	Rule     string         `json:"rule,omitempty" doc:"That decided"`
+	Approval string         `json:"approval,omitempty" doc:"By which it was made, or for which it waits"`
+	Grant    string         `json:"grant,omitempty" doc:"By which nobody was asked"`
+	Tenant   string         `json:"tenant,omitempty" doc:"Of the caller"`
 	Outcome  string         `json:"outcome" enum:"ok,tool_error,failed,cancelled,unknown"`
 	Code     string         `json:"code,omitempty"`
 	Reason   string         `json:"reason,omitempty" doc:"In English"`

@@ -10,6 +10,7 @@ import (
 // that has called nothing lately is idle.
 type CallState struct {
 	Session    string          `json:"session" doc:"The session, by the name that the record of calls has for it"`
+	Tenant     string          `json:"tenant,omitempty" doc:"Of the caller; not there if it is of the hub itself"`
 	Subject    string          `json:"subject" doc:"Whose it is"`
 	Status     string          `json:"status" enum:"idle,calling,success,failed,retrying"`
 	Call       string          `json:"call,omitempty" doc:"Id of the call"`

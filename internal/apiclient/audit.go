@@ -16,17 +16,18 @@ import (
 // for all; what is set has to hold together. The members are those of the query
 // of GET /calls.
 type CallQuery struct {
-	Server, Tool, Session, Subject, Door, Method, Code, Text, Node string
-	Outcomes                                                       []string // any of these
-	Since, Until                                                   string   // RFC 3339, or how long ago
-	Limit                                                          int      // 0 for the usual; not of an export
-	Cursor                                                         string   // not of an export
+	Server, Tool, Session, Subject, Door, Method, Code, Text, Node, Verdict, Risk string
+
+	Outcomes     []string // any of these
+	Since, Until string   // RFC 3339, or how long ago
+	Limit        int      // 0 for the usual; not of an export
+	Cursor       string   // not of an export
 }
 
 func (q *CallQuery) values() url.Values {
 	v := given(map[string]string{
 		"server": q.Server, "tool": q.Tool, "session": q.Session, "subject": q.Subject, "door": q.Door, "method": q.Method, "code": q.Code,
-		"text": q.Text, "node": q.Node, "outcome": strings.Join(q.Outcomes, ","), "since": q.Since, "until": q.Until, "cursor": q.Cursor,
+		"text": q.Text, "node": q.Node, "verdict": q.Verdict, "risk": q.Risk, "outcome": strings.Join(q.Outcomes, ","), "since": q.Since, "until": q.Until, "cursor": q.Cursor,
 	})
 	if q.Limit > 0 {
 		v.Set("limit", strconv.Itoa(q.Limit))

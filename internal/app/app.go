@@ -13,8 +13,10 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/builtin"
@@ -33,6 +35,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/oauth"
+	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/proc"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/stats"
@@ -94,8 +98,10 @@ type App struct {
 
 	dir     *datadir.Dir
 	tokens  *auth.Tokens
+	gate    *auth.Gate // who may come in
 	secrets *secret.Store
-	ln      net.Listener // nil if only the socket is served
+	logins  *oauth.Keeper // at servers
+	ln      net.Listener  // nil if only the socket is served
 	socket  net.Listener
 	tls     *tls.Config // nil for plain HTTP
 	network transport.Network
@@ -109,6 +115,8 @@ type App struct {
 	keys    audit.Keys // of the record of calls
 	audit   *audit.Log
 	states  *callstate.Tracker
+	rules   atomic.Pointer[policy.Policy]
+	desk    *approval.Desk // at which people agree to calls
 	events  *events.Log
 	trees   *proc.Ledger // the processes of servers
 	catalog *catalog.Catalog
@@ -166,6 +174,9 @@ func New(ctx context.Context, opt Options) (_ *App, err error) {
 	}
 	a.phases.done("listeners")
 	if a.network, err = network(opt); err != nil {
+		return nil, err
+	}
+	if err := a.openIdentity(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.assemble(ctx); err != nil {
@@ -259,15 +270,18 @@ func closed(err error) error {
 // assemble makes the parts out of each other.
 func (a *App) assemble(ctx context.Context) error {
 	info := implementation(a.opt.Version)
-	builtins := builtin.New(builtin.Options{Simulated: func(key string) bool {
+	builtins := builtin.New(builtin.Options{Network: outward(a.network), Simulated: func(key string) bool {
 		s, _ := a.fleet.Server(key)
 		return s.Simulated
 	}})
 	resolver := secret.New(secret.Options{Dir: filepath.Dir(a.source.Path), Store: a.secrets})
 	resolve := func(s hub.Server) (hub.Server, []string, *hub.Error) { return config.Resolve(s, resolver) }
+	if err := a.openLogins(resolve); err != nil {
+		return err
+	}
 	a.fleet = fleet.New(fleet.Options{
 		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info,
-		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network,
+		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network, Authorize: a.authorize, Owner: a.logins.Owner,
 		Listed: a.listed, Updated: a.updated, Elicited: a.elicited, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
 		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
 	})
@@ -276,11 +290,12 @@ func (a *App) assemble(ctx context.Context) error {
 		return err
 	}
 	a.control = control.New(control.Options{
-		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Log: a.log,
+		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Logins: a.logins, Log: a.log,
 		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews, Settings: a.applied,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
+				Authorize: func(s hub.Server) transport.Authorizer { return a.authorize(s, "") },
 				Processes: a.trees, Capabilities: []byte(fleet.Askable), // or it would find fewer tools
 			})
 		},
@@ -288,6 +303,7 @@ func (a *App) assemble(ctx context.Context) error {
 	a.call = call.New(call.Options{
 		Catalog: a.catalog, Fleet: a.fleet, Bus: a.ended, Log: a.log, Observe: a.observe, Tracer: a.traces.Tracer(),
 		Audit: a.audit, States: a.states, Settings: a.callSettings,
+		Policy: a.rules.Load, Approvals: a.desk,
 		AllowPrivateLinks: a.opt.AllowPrivateLinks,
 	})
 	a.gateway = gateway.New(gateway.Options{
@@ -296,8 +312,10 @@ func (a *App) assemble(ctx context.Context) error {
 	a.mcp = mcp.New(a.gateway)
 	a.rest = rest.New(rest.Options{
 		Control: a.control, Call: a.call, Catalog: a.catalog, Audit: a.audit, Stats: a.stats, States: a.states, Events: a.events,
-		Version: a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
+		Identity: a.gate,
+		Version:  a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
+		Approvals: a.desk, Policy: a.rules.Load,
 		Language: a.usual,
 	})
 	listeners := []net.Listener{a.socket}
@@ -306,7 +324,7 @@ func (a *App) assemble(ctx context.Context) error {
 	}
 	var err error
 	a.http, err = httpd.New(httpd.Options{
-		Listeners: listeners, Doors: a.doors(), Refuse: a.refuse, Log: a.log, Tokens: a.tokens,
+		Listeners: listeners, Doors: a.doors(), Refuse: a.refuse, Log: a.log, Gate: a.gate,
 		AllowHosts: a.opt.AllowHosts, RequireToken: a.opt.RequireToken, TLS: a.tls,
 	})
 	return err

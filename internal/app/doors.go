@@ -5,11 +5,13 @@ import (
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/face/mcp"
 	"github.com/toolcrib/toolcrib/internal/face/rest"
 	"github.com/toolcrib/toolcrib/internal/face/web"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/oauth"
 )
 
 // doors is what there is behind the listener.
@@ -22,14 +24,22 @@ func (a *App) doors() http.Handler {
 	mux.Handle("/messages", a.mcp.Messages())
 	mux.Handle("/ws/mcp", a.mcp.WebSocket())
 	mux.Handle(api.Base+"/", a.rest)
+	sign := a.signIn()
+	mux.HandleFunc("GET "+auth.LoginPath, sign.Login)
+	mux.HandleFunc("GET "+auth.CallbackPath, sign.Callback)
+	mux.HandleFunc("POST "+auth.LogoutPath, sign.Logout)
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource", sign.Metadata)
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", sign.Metadata)
+	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp/{group}", sign.Metadata)
+	mux.Handle("GET "+oauth.CallbackPath, a.logins)
 	page := web.New()
 	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /ui/", page)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	mux.HandleFunc("GET /readyz", a.readyz)
-	mux.Handle("GET /metrics", a.metrics())
+	mux.Handle("GET /readyz", a.admitted(http.HandlerFunc(a.readyz)))
+	mux.Handle("GET /metrics", a.admitted(a.metrics()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		rest.Refuse(w, a.language(r), http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 	})
@@ -45,7 +55,7 @@ func (a *App) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.
 			return
 		}
 	}
-	rest.Refuse(w, a.language(r), status, e)
+	rest.RefuseAt(w, r.URL.Path, a.language(r), status, e)
 }
 
 // language is that in which the client of a request is told things.

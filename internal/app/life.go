@@ -38,11 +38,14 @@ func (a *App) Start() error {
 	a.run("events", a.events.Run)
 	a.run("states of calls", a.states.Run)
 	a.run("catalog", a.catalog.Run)
+	a.run("approvals", a.desk.Run)
+	a.run("tokens", a.gate.Book().Run)
 	a.run("figures", a.stats.Run)
 	a.run("traces", a.traces.Run)
 	a.run("memory", tidy)
 	a.run("orphans", proc.ReapOrphans)
 	a.run("servers", a.keepServers)
+	a.run("logins", a.logins.Run)
 	a.run("leases", a.control.ExpireLeases)
 	if !a.opt.OnDemand { // a hub for one command reads the file once
 		a.run("configuration file", a.control.Watch)
@@ -77,6 +80,7 @@ func (a *App) Start() error {
 	}
 	a.onStop("address", func(context.Context) error { return a.dir.RemoveHub() })
 	a.phases.done("doors")
+	a.tellPolicy()
 	a.log.Info("started", "took", time.Since(a.started), "phases", a.phases.String())
 	return nil
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"crypto/tls"
 	"crypto/x509"
 	"net/http"
 	"net/url"
@@ -10,6 +11,19 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/transport"
 )
+
+// outward is the way of built-in servers to others on the network: by the same
+// proxy, and with the same trust, as that to remote servers.
+func outward(n transport.Network) http.RoundTripper {
+	proxy := n.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	return &http.Transport{
+		Proxy: proxy, TLSClientConfig: &tls.Config{RootCAs: n.RootCAs, MinVersion: tls.VersionTLS12}, DisableKeepAlives: true,
+		ForceAttemptHTTP2: true,
+	}
+}
 
 // network is the way to remote servers. The error is a [*hub.Error].
 func network(opt Options) (transport.Network, error) {

@@ -48,6 +48,9 @@ func (a *App) openStore(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, a.audit.Close())
 	}
+	if err := a.openApprovals(ctx); err != nil {
+		return errors.Join(err, a.audit.Close())
+	}
 	return nil
 }
 
@@ -61,11 +64,14 @@ func auditSettings(c *config.Config) audit.Settings {
 func (a *App) applied(c *config.Config) {
 	a.audit.Set(auditSettings(c))
 	a.events.SetRetention(c.Events.Retention)
+	a.setPolicy(c)
+	a.setIdentity(c.Auth)
 }
 
 // callSettings is what the pipeline is to go by now.
 func (a *App) callSettings() call.Settings {
-	return call.Settings{Caller: a.control.Source().Config.Callers}
+	c := a.control.Source().Config
+	return call.Settings{Caller: c.Callers, Approval: c.Approval}
 }
 
 // storeOptions say which database a configuration names, whose file is at path:

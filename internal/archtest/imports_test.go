@@ -12,7 +12,7 @@ import (
 // are open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api config toolindex stats")
+	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api config toolindex stats preset")
 	return map[string][]string{
 		"atomicfile":      nil,
 		"wire":            nil,
@@ -33,31 +33,34 @@ func mayImport() map[string][]string {
 		"protocol":        list("wire"),
 		"hub":             nil,
 		"transport":       list("wire protocol proc"),
-		"config":          list("hub secret"),
+		"config":          list("hub policy preset secret"),
 		"config/importer": list("config hub secret"),
-		"policy":          list("hub"),
+		"preset":          list("hub"),
+		"risk":            list("hub secret wire"),
+		"policy":          list("hub risk wire"),
 		"bus":             list("hub"),
 		"store":           list("hub"),
 		"store/storetest": list("store"),
 		"builtin":         list("hub"),
 		"httpd":           list("auth hub"),
-		"oauth":           list("secret"),
+		"oauth":           list("secret hub"),
 		"upstream":        list("transport protocol wire proc sandbox npx hub oauth secret"),
 		"fleet":           list("upstream transport proc hub bus wire protocol"),
 		"catalog":         list("search hub protocol bus wire"),
 		"auth":            list("store bus hub secret"),
-		"approval":        list("store bus hub secret"),
+		"approval":        list("store bus hub secret wire"),
 		"callstate":       list("hub bus"),
 		"events":          list("store bus hub api wire callstate"),
 		"audit":           list("store wire bus hub api secret"),
 		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
-		"control":         list("config config/importer secret fleet catalog toolindex upstream hub"),
+		"control":         list("config config/importer preset secret fleet catalog toolindex upstream hub oauth"),
 		"face/mcp":        face,
 		"face/rest":       face,
 		"face/xiaozhi":    face,
 		"face/device":     face,
 		"face/web":        face,
+		"face/login":      list("auth hub"),
 		"cli":             list("app api apiclient audit auth bridge config config/importer datadir hub sandbox store transport wire"),
 		"app":             {"*"},
 	}

@@ -63,9 +63,9 @@ type Failure struct {
 }
 
 // Analyse returns the figures of the calls that ended from since to before
-// until. Whole hours are read from the figures of hours, and only what is left
-// at both ends from the entries.
-func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, error) {
+// until: of all, or only of a tenant's unless that is nil. Whole hours are read
+// from the figures of hours, and only what is left at both ends from the entries.
+func (l *Log) Analyse(ctx context.Context, since, until time.Time, tenant *string) (*Analysis, error) {
 	l.flush(ctx)
 	from, to := since.UnixMicro(), until.UnixMicro()
 	sums := make(hours)
@@ -104,7 +104,7 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time) (*Analysis, e
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	return analysis(since, until, sums), nil
+	return analysis(since, until, sums, tenant), nil
 }
 
 // eachHour adds the figures of hours of a chain.
@@ -160,7 +160,7 @@ func (s *sum) figures() Figures {
 }
 
 // analysis puts the figures of hours together in each way.
-func analysis(since, until time.Time, all hours) *Analysis {
+func analysis(since, until time.Time, all hours, tenant *string) *Analysis {
 	type tool struct{ server, tool, method string }
 	total, tools, servers := newSum(), make(map[tool]*sum), make(map[string]*sum)
 	failures := make(map[Failure]int64)
@@ -168,6 +168,9 @@ func analysis(since, until time.Time, all hours) *Analysis {
 	for at, t := range all {
 		whole := newSum()
 		for g, v := range t {
+			if tenant != nil && g.Tenant != *tenant {
+				continue
+			}
 			whole.add(g.Outcome, v)
 			total.add(g.Outcome, v)
 			sums(tools, tool{g.Server, g.Tool, g.Method}).add(g.Outcome, v)

@@ -29,7 +29,7 @@ func TestAnalyse(t *testing.T) {
 		})
 		for _, span := range [][2]time.Duration{{0, 24 * time.Hour}, {90 * time.Minute, 200 * time.Minute}, {10 * time.Minute, 20 * time.Minute}, {43 * time.Minute, 103 * time.Minute}, {5 * time.Hour, 5*time.Hour + time.Second}} {
 			since, until := start.Add(span[0]), start.Add(span[1])
-			a, err := l.Analyse(t.Context(), since, until)
+			a, err := l.Analyse(t.Context(), since, until, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -102,16 +102,15 @@ func (x *extension) seal() {
 func (x *extension) op(node string, o *op) {
 	k := o.kind
 	body := o.head
-	if k != kindIntent && k != kindLost {
-		if seq, intended := x.open[o.call]; intended {
-			k = kindOutcome
-			body = strconv.AppendInt(append(body, `,"intent":`...), seq, 10)
-		} else {
-			k = kindCall
-			body = append(body, o.tail...)
-		}
-	} else {
+	seq, begun := x.open[o.call]
+	switch {
+	case k.begins() || k == kindLost || !begun:
 		body = append(body, o.tail...)
+	default:
+		body = strconv.AppendInt(append(body, `,"intent":`...), seq, 10)
+		if k == kindCall {
+			k = kindOutcome
+		}
 	}
 	x.add(node, o.at, k, o.call, string(append(body, '}')))
 	x.ops = append(x.ops, o)

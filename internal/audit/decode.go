@@ -49,6 +49,20 @@ func decode(body string, r *hub.CallRecord) (intent int64, ok bool) {
 			r.Group = text(value)
 		case "verdict":
 			r.Verdict = text(value)
+		case "mode":
+			r.Mode = hub.PolicyMode(text(value))
+		case "risk":
+			r.Risk = text(value)
+		case "rule":
+			r.Rule = text(value)
+		case "policy":
+			r.Policy = text(value)
+		case "approval":
+			r.Approval = text(value)
+		case "grant":
+			r.Grant = text(value)
+		case "tenant":
+			r.Tenant = text(value)
 		case "queuedUs":
 			r.Queued = micros(number(value))
 		case "trace":

@@ -17,10 +17,18 @@ const (
 	kindCall       kind = "call"       // a whole call: one that changes nothing, or was never sent
 	kindIntent     kind = "intent"     // a call that may change something is about to be sent
 	kindOutcome    kind = "outcome"    // how the call of an intent ended
+	kindBegun      kind = "begun"      // an act is about to be done
+	kindAct        kind = "act"        // an act, as it ended
 	kindCheckpoint kind = "checkpoint" // the chain before it is signed
 	kindLost       kind = "lost"       // so many records could not be written
 	kindPruned     kind = "pruned"     // the beginning of a chain was dropped for its age; signed
 )
+
+// begins reports whether the entry tells of something that has not ended.
+func (k kind) begins() bool { return k == kindIntent || k == kindBegun }
+
+// isAct reports whether the entry tells of an act, and of no call.
+func (k kind) isAct() bool { return k == kindBegun || k == kindAct }
 
 // entry is a row of the record.
 type entry struct {

@@ -28,6 +28,7 @@ func floorHour(at int64) int64 {
 
 // group is what the figures of an hour are told apart by.
 type group struct {
+	Tenant  string      `json:"e,omitempty"`
 	Server  string      `json:"v,omitempty"`
 	Tool    string      `json:"t,omitempty"`
 	Method  string      `json:"m,omitempty"`
@@ -55,7 +56,7 @@ func (t tallies) add(e *entry) {
 	}
 	var r hub.CallRecord
 	decode(e.body, &r)
-	g := group{Server: r.Server, Tool: r.Tool, Method: r.Method, Outcome: r.Outcome, Code: r.Code}
+	g := group{Tenant: r.Tenant, Server: r.Server, Tool: r.Tool, Method: r.Method, Outcome: r.Outcome, Code: r.Code}
 	one := tally{Calls: 1, Bytes: int64(r.Bytes)}
 	if r.Cached {
 		one.Cached = 1
@@ -118,7 +119,7 @@ func (t tallies) encode() (string, error) {
 		rows = append(rows, row{g, *v})
 	}
 	slices.SortFunc(rows, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Method, b.Method),
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Server, b.Server), cmp.Compare(a.Tool, b.Tool), cmp.Compare(a.Method, b.Method),
 			cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code))
 	})
 	text, err := json.Marshal(rows)

@@ -12,7 +12,7 @@ import (
 
 // op is a record on its way to the chain.
 type op struct {
-	kind       kind // kindIntent, kindCall (which may become an outcome) or kindLost
+	kind       kind // kindIntent, kindCall (which may become an outcome), kindBegun, kindAct or kindLost
 	call       string
 	at         int64
 	head, tail []byte
@@ -34,6 +34,11 @@ type position struct {
 //
 // [Log.Finish] is to be called afterwards in any case.
 func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
+	return l.begin(ctx, newOp(kindIntent, r))
+}
+
+// begin records what is about to be done; see Intend.
+func (l *Log) begin(ctx context.Context, o *op) error {
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
@@ -45,7 +50,6 @@ func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 	if e := l.failed.Load(); e != nil {
 		return hub.E(message.AuditUnwritable, e)
 	}
-	o := newOp(kindIntent, r)
 	err := l.inbox.intend(ctx, o)
 	if o.moot.Load() {
 		return err // the caller's time is over
@@ -62,10 +66,15 @@ func (l *Log) Intend(ctx context.Context, r *hub.CallRecord) error {
 // second. After an error it is kept in memory, unless Run has ended: there is
 // nothing to be done but to tell of it.
 func (l *Log) Finish(_ context.Context, r *hub.CallRecord) error {
+	return l.finish(newOp(kindCall, r))
+}
+
+// finish records what has ended; see Finish.
+func (l *Log) finish(o *op) error {
 	if l.over() {
 		return hub.E(message.ShuttingDown, nil)
 	}
-	lost, err := l.inbox.end(newOp(kindCall, r))
+	lost, err := l.inbox.end(o)
 	if lost {
 		l.lose()
 	}

@@ -247,7 +247,7 @@ func readRecord(body []byte) (*op, error) {
 		return nil, errRecord
 	}
 	o := &op{}
-	for _, k := range []kind{kindIntent, kindCall} {
+	for _, k := range []kind{kindIntent, kindCall, kindBegun, kindAct} {
 		if k[0] == body[0] {
 			o.kind = k
 		}

@@ -58,6 +58,8 @@ func partOf(list []entry, pending []int64) part {
 			{'m', r.Method},
 			{'o', string(r.Outcome)},
 			{'c', r.Code},
+			{'n', r.Tenant},
+			{'k', kindTerm(e.kind)},
 		} {
 			if v.text != "" {
 				seen[v] = struct{}{}
@@ -71,6 +73,17 @@ func partOf(list []entry, pending []int64) part {
 	slices.Sort(all)
 	p.terms = strings.Join(slices.Compact(all), "") // two values may have the same
 	return p
+}
+
+// termAct is the value of the entries that tell of acts.
+const termAct = "act"
+
+// kindTerm is by which value entries of a kind are found; "" for none.
+func kindTerm(k kind) string {
+	if k.isAct() {
+		return termAct
+	}
+	return ""
 }
 
 // termSize is how many characters stand for a value: 24 bits of a hash. Two

@@ -26,6 +26,11 @@ const (
 //
 // What ended before is on a page, also if it was not written yet.
 func (l *Log) Query(ctx context.Context, f Filter, from string, limit int) (*Page, error) {
+	return l.query(ctx, f, from, limit)
+}
+
+// query is Query, also for acts.
+func (l *Log) query(ctx context.Context, f Filter, from string, limit int) (*Page, error) {
 	after, err := parseCursor(from)
 	if err != nil {
 		return nil, err
@@ -95,10 +100,11 @@ func byID(ctx context.Context, tx *sql.Tx, f *Filter, page *Page) error {
 	if err != nil {
 		return err
 	}
-	ended := slices.ContainsFunc(list, func(e entry) bool { return e.kind == kindOutcome })
+	list = slices.DeleteFunc(list, func(e entry) bool { return e.kind.isAct() != f.acts })
+	ended := slices.ContainsFunc(list, func(e entry) bool { return e.kind == kindOutcome || e.kind == kindAct })
 	for i := range list {
 		e := &list[i]
-		if e.kind == kindIntent && ended {
+		if e.kind.begins() && ended {
 			continue
 		}
 		if c := callOf(e); f.wants(&c, e.at) {
@@ -113,7 +119,10 @@ func callOf(e *entry) Call {
 	c := Call{Node: e.node, Seq: e.seq}
 	c.Intent, _ = decode(e.body, &c.CallRecord)
 	c.ID = e.call
-	if e.kind == kindIntent {
+	if e.kind.isAct() {
+		c.body = e.body
+	}
+	if e.kind.begins() {
 		c.Intent, c.Outcome = e.seq, UnderWay
 	} else {
 		c.Ended = micro(e.at)
@@ -126,8 +135,9 @@ func callOf(e *entry) Call {
 func (f *Filter) wants(c *Call, at int64) bool {
 	is := func(asked, value string) bool { return asked == "" || asked == value }
 	switch {
-	case !f.during(at, at), !is(f.Session, c.Session), !is(f.Subject, c.Subject), !is(string(f.Door), string(c.Door)),
-		!is(f.Server, c.Server), !is(f.Tool, c.Tool), !is(f.Method, c.Method), !is(f.Code, c.Code), !is(f.Call, c.ID), !is(f.Node, c.Node):
+	case !f.during(at, at), f.Tenant != nil && *f.Tenant != c.Tenant, !is(f.Session, c.Session), !is(f.Subject, c.Subject), !is(string(f.Door), string(c.Door)),
+		!is(f.Server, c.Server), !is(f.Tool, c.Tool), !is(f.Method, c.Method), !is(f.Code, c.Code), !is(f.Call, c.ID), !is(f.Node, c.Node),
+		!is(f.Verdict, c.Verdict), !is(f.Risk, c.Risk):
 		return false
 	case len(f.Outcomes) > 0 && !slices.Contains(f.Outcomes, c.Outcome):
 		return false
@@ -146,8 +156,15 @@ func (f *Filter) during(since, until int64) bool {
 // terms are what a part must have to have what is asked for, save outcomes, of
 // which it must have any.
 func (f *Filter) terms() (all, outcomes []string) {
+	tenant, kind := "", ""
+	if f.Tenant != nil {
+		tenant = *f.Tenant
+	}
+	if f.acts {
+		kind = termAct
+	}
 	for _, t := range [...]string{
-		term('s', f.Session), term('u', f.Subject), term('d', string(f.Door)), term('v', f.Server), term('t', f.Tool),
+		term('n', tenant), term('k', kind), term('s', f.Session), term('u', f.Subject), term('d', string(f.Door)), term('v', f.Server), term('t', f.Tool),
 		term('m', f.Method), term('c', f.Code),
 	} {
 		if t != "" {
@@ -169,6 +186,9 @@ func (f *Filter) pieces() []string {
 			all = append(all, strings.ToValidUTF8(string(appendText(nil, name, value)), "\ufffd"))
 		}
 	}
+	if f.Tenant != nil {
+		add(`"tenant":`, *f.Tenant)
+	}
 	add(`"session":`, f.Session)
 	add(`"subject":`, f.Subject)
 	add(`"door":`, string(f.Door))
@@ -176,6 +196,8 @@ func (f *Filter) pieces() []string {
 	add(`"tool":`, f.Tool)
 	add(`"method":`, f.Method)
 	add(`"code":`, f.Code)
+	add(`"verdict":`, f.Verdict)
+	add(`"risk":`, f.Risk)
 	if len(f.Outcomes) == 1 {
 		add(`"outcome":`, string(f.Outcomes[0]))
 	}
@@ -186,7 +208,7 @@ func (f *Filter) pieces() []string {
 func withIntents(ctx context.Context, tx *sql.Tx, calls []Call) error {
 	for i := range calls {
 		c := &calls[i]
-		if c.Intent == 0 || c.Intent == c.Seq {
+		if c.Intent == 0 || c.Intent == c.Seq || c.body != "" {
 			continue
 		}
 		r, err := intentOf(ctx, tx, c.Node, c.Intent)

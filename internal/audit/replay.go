@@ -37,9 +37,9 @@ const replayed = 1000
 func (l *Log) takeOver(ctx context.Context, left []*op) error {
 	ended := make(map[string]bool)
 	for _, o := range left {
-		ended[o.call] = ended[o.call] || o.kind == kindCall
+		ended[o.call] = ended[o.call] || !o.kind.begins()
 	}
-	left = slices.DeleteFunc(left, func(o *op) bool { return o.kind == kindIntent && ended[o.call] })
+	left = slices.DeleteFunc(left, func(o *op) bool { return o.kind.begins() && ended[o.call] })
 	added := 0
 	for some := range slices.Chunk(left, replayed) {
 		there, err := l.known(ctx, some)
@@ -48,7 +48,7 @@ func (l *Log) takeOver(ctx context.Context, left []*op) error {
 		}
 		x := l.chain.begin()
 		for _, o := range some {
-			if k, is := there[o.call]; !is || k == kindIntent && o.kind != kindIntent {
+			if k, is := there[o.call]; !is || k.begins() && !o.kind.begins() {
 				x.op(l.node, o)
 			}
 		}

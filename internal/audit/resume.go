@@ -79,17 +79,18 @@ func readTail(ctx context.Context, q reader, node string) (*tail, error) {
 	return t, nil
 }
 
-// follow keeps up which intents are open.
+// follow keeps up which intents, and which acts, are open.
 func follow(open map[string]int64, e *entry) {
 	switch e.kind {
-	case kindIntent:
+	case kindIntent, kindBegun:
 		open[e.call] = e.seq
-	case kindOutcome:
+	case kindOutcome, kindAct:
 		delete(open, e.call)
 	}
 }
 
-// closeUnknown gives the calls of an earlier life that have none an outcome.
+// closeUnknown gives the calls and acts of an earlier life that have none an
+// outcome.
 func (l *Log) closeUnknown(ctx context.Context) error {
 	c := l.chain
 	if len(c.open) == 0 {
@@ -107,7 +108,17 @@ func (l *Log) closeUnknown(ctx context.Context) error {
 			r.ID = list[i].call
 			r.Outcome, r.Code = hub.OutcomeUnknown, string(message.OutcomeUnknown)
 			r.Reason = message.For(message.English, message.HubLost, nil).What // the server was not lost
-			x.op(l.node, newOp(kindCall, &r))
+			k := kindCall
+			if list[i].kind.isAct() {
+				k = kindAct
+			}
+			o := newOp(k, &r)
+			if k == kindAct {
+				var a Act
+				a.read(list[i].body)
+				o.head = a.append(o.head)
+			}
+			x.op(l.node, o)
 		}
 	}
 	if err := c.commit(ctx, x, store.Process, nil); err != nil {

@@ -153,7 +153,11 @@ func (w *walk) advance(ctx context.Context, left *int) error {
 // look returns the call that an entry tells of, if it is asked for.
 func (w *walk) look(e *entry) *Call {
 	switch {
-	case e.kind != kindCall && e.kind != kindOutcome && !(e.kind == kindIntent && w.open[e.seq]):
+	case e.kind.isAct() != w.filter.acts:
+		return nil
+	case e.kind.begins() && !w.open[e.seq]:
+		return nil
+	case !e.kind.begins() && e.kind != kindCall && e.kind != kindOutcome && e.kind != kindAct:
 		return nil
 	case !w.filter.during(e.at, e.at):
 		return nil

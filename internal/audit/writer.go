@@ -82,7 +82,7 @@ func (l *Log) Run(ctx context.Context) error {
 // before it was written needs no entry: that of the outcome has all of it.
 func (w *writer) take(o *op) {
 	switch intent := w.intents[o.call]; {
-	case o.kind == kindIntent:
+	case o.kind.begins():
 		w.intents[o.call] = o
 	case intent != nil:
 		intent.moot.Store(true)
@@ -144,7 +144,7 @@ func (w *writer) extend(ctx context.Context, final bool) error {
 		x.op(c.node, &op{kind: kindLost, at: now.UnixMicro(), head: strconv.AppendInt([]byte(`{"lost":`), lost, 10)})
 	}
 	for _, o := range w.batch {
-		if o.kind == kindIntent && o.moot.Load() {
+		if o.kind.begins() && o.moot.Load() {
 			continue
 		}
 		if o.journaled {

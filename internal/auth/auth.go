@@ -9,7 +9,6 @@
 package auth
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -79,23 +78,6 @@ func (t *Tokens) Principal(authorization string) (hub.Principal, bool) {
 		return hub.Principal{Subject: "caller", Role: hub.RoleCaller}, true
 	}
 	return hub.Principal{}, false
-}
-
-type contextKey struct{}
-
-// With returns a context that carries the principal of a request.
-func With(ctx context.Context, p hub.Principal) context.Context {
-	return context.WithValue(ctx, contextKey{}, p)
-}
-
-// From returns the principal of a request: the one that the guard at the
-// entrance has put there, or the local caller if no token was shown. Its door
-// is not set; each door sets its own.
-func From(ctx context.Context) hub.Principal {
-	if p, ok := ctx.Value(contextKey{}).(hub.Principal); ok {
-		return p
-	}
-	return hub.Local("")
 }
 
 func unusable(path string, err error) *hub.Error {

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -28,7 +30,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(envOpen); dir != "" {
 		os.Exit(openAndPrint(dir))
 	}
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/toolcrib/toolcrib/internal/store/storetest.newServer"))
 }
 
 func openAndPrint(dir string) int {

@@ -26,7 +26,7 @@ func pipe() (near, far *mcp.IOTransport) {
 // test ends.
 func connect(t *testing.T, key string, opt Options) *mcp.ClientSession {
 	t.Helper()
-	server, ok := New(opt).server(key)
+	server, ok := New(opt).server(key, nil)
 	if !ok {
 		t.Fatalf("no server %q", key)
 	}

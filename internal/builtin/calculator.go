@@ -37,7 +37,7 @@ type calculation struct {
 	Exact      bool   `json:"exact"`
 }
 
-func (*Builtins) addCalculator(s *mcp.Server) {
+func (*Builtins) addCalculator(s *mcp.Server, _ map[string]string) {
 	tool := &mcp.Tool{
 		Name:         "calculator",
 		Title:        "Calculator",

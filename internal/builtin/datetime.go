@@ -68,7 +68,7 @@ type clock struct {
 	zone *time.Location // where a call names none
 }
 
-func (b *Builtins) addDatetime(s *mcp.Server) {
+func (b *Builtins) addDatetime(s *mcp.Server, _ map[string]string) {
 	c := clock{now: b.opt.Now, zone: b.opt.Zone}
 	tool := func(name, title, description string) *mcp.Tool {
 		return &mcp.Tool{Name: name, Title: title, Description: description, Annotations: readOnly()}

@@ -134,7 +134,7 @@ type absent struct{ why phrase }
 func (a absent) read(context.Context) (setting, error) { return setting{}, a.why.err() }
 func (a absent) turn(context.Context, int) error       { return a.why.err() }
 
-func (b *Builtins) addDevice(s *mcp.Server) {
+func (b *Builtins) addDevice(s *mcp.Server, _ map[string]string) {
 	d := b.machine
 	if b.opt.Simulated("device") {
 		d = b.simulated

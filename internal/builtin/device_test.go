@@ -66,7 +66,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 func TestSimulatedDevice(t *testing.T) {
 	asked := ""
 	b := New(Options{Sys: t.TempDir(), Simulated: func(key string) bool { asked = key; return true }})
-	server, _ := b.server("device")
+	server, _ := b.server("device", nil)
 	s := session(t, server)
 	if asked != "device" {
 		t.Errorf("asked about %q", asked)
@@ -88,7 +88,7 @@ func TestSimulatedDevice(t *testing.T) {
 		map[string]any{"brightness": 60.0, "simulated": true})
 
 	// Another connection finds what the first one has set.
-	server, _ = b.server("device")
+	server, _ = b.server("device", nil)
 	s = session(t, server)
 	wantCall(t, s, "get_current_volume", nil, "当前音量为75%（模拟）\nThe volume is 75% (simulated)",
 		map[string]any{"level": 75.0, "simulated": true})

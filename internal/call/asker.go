@@ -29,7 +29,7 @@ func newAskers() *askers {
 // false if it has none.
 func (r *run) question(m *wire.Message) (name [sha256.Size]byte, ok bool) {
 	state, ok := wire.String(m.Raw, m.Member("requestState"))
-	return sha256.Sum256([]byte(r.Principal.Subject + "\x00" + state)), ok
+	return sha256.Sum256([]byte(whose(&r.Principal) + "\x00" + state)), ok
 }
 
 // asked remembers who asks, if that is not the answer yet.

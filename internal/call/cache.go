@@ -46,7 +46,7 @@ func newCache() *cache { return &cache{newShelf[content](maxCache)} }
 // recall answers a read with what is kept, if that is good. A read that says more
 // than its URI, such as what the server has asked, is not answered so.
 func (p *Pipeline) recall(_ context.Context, r *run) error {
-	if !saysOnly(r.Message, "uri", "_meta") {
+	if r.judgement.Stops() || !saysOnly(r.Message, "uri", "_meta") {
 		return nil
 	}
 	var changes uint64

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/callstate"
@@ -17,6 +18,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -76,6 +78,13 @@ type Options struct {
 	// States follows the calls of tools for those who watch a session; nil does not.
 	States *callstate.Tracker
 
+	// Policy is what the rules say to calls; it is asked for each time. Nil, also as
+	// what it returns, judges nothing.
+	Policy func() *policy.Policy
+	// Approvals is where people are asked to agree to calls. Nil asks nobody: what
+	// somebody would have to agree to is refused.
+	Approvals *approval.Desk
+
 	// Tracer makes the spans of calls; nil makes none.
 	Tracer trace.Tracer
 
@@ -96,7 +105,8 @@ type Options struct {
 // Settings are what of the pipeline a reload may change, besides what it finds in
 // the definitions of the servers.
 type Settings struct {
-	Caller hub.Gate // bounds the calls of each caller
+	Caller   hub.Gate     // bounds the calls of each caller
+	Approval hub.Approval // how people are asked to agree to calls
 }
 
 // Pipeline carries calls through the stages. Safe for concurrent use.
@@ -107,6 +117,9 @@ type Pipeline struct {
 	observe  func(hub.CallRecord)
 	audit    *audit.Log
 	states   *callstate.Tracker
+	policy   func() *policy.Policy
+	desk     *approval.Desk // nil for none
+	settings func() Settings
 	tracing  tracing
 	calls    *Registry
 	log      *slog.Logger
@@ -128,15 +141,17 @@ type Pipeline struct {
 func New(opt Options) *Pipeline {
 	p := &Pipeline{
 		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
-		audit: opt.Audit, states: opt.States, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{coming: make(map[string]int)}, askers: newAskers(),
+		audit: opt.Audit, states: opt.States, policy: opt.Policy, desk: opt.Approvals, settings: opt.Settings, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{coming: make(map[string]int)}, askers: newAskers(),
 		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
 	}
-	settings := opt.Settings
-	if settings == nil {
-		settings = func() Settings { return Settings{} }
+	if p.settings == nil {
+		p.settings = func() Settings { return Settings{} }
+	}
+	if p.policy == nil {
+		p.policy = func() *policy.Policy { return nil }
 	}
 	p.schemas, p.tools = newValidators(opt.Log), newToolCache()
-	p.gates = newGates(opt.Fleet.Server, func() hub.Gate { return settings().Caller })
+	p.gates = newGates(opt.Fleet.Server, func() hub.Gate { return p.settings().Caller })
 	p.verbs = p.table()
 	return p
 }
@@ -153,6 +168,7 @@ type run struct {
 	verb   *verb
 	record *hub.CallRecord // of the call; also of one that is not recorded, for the stages' sake
 	argued bool            // its arguments are in the record
+	held   time.Duration   // how long it has waited for a person
 	end    context.CancelCauseFunc
 	state  *callstate.Call // nil if nobody follows the call
 	clock  clock
@@ -165,6 +181,11 @@ type run struct {
 	server *hub.Server    // whose it is: that it is sent to next, or was sent to last
 	own    string         // its name or URI at the server
 	entry  *catalog.Entry // of a tool
+
+	judged    bool              // by the rules
+	judgement hub.Judgement     // of the first of the candidates
+	ticket    *approval.Request // that its caller has picked up; nil for none
+	claim     string            // id of the request by which it is made; "" for none
 
 	plan     plan   // who may carry it out, and how often it may be tried
 	planned  string // the server for which it is counted as coming, by its key; "" for none
@@ -195,6 +216,8 @@ func (r *run) leave() {
 // whatever reason: after that nothing reaches the exchange any more.
 func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	r := &run{Request: *req}
+	// Nobody sees what is another tenant's by a door that forgot to say whose it is.
+	r.Viewer.Tenant, r.Viewer.Scope = req.Principal.Tenant, req.Principal.Scope
 	r.verb = p.verbs[req.Message.MethodName()]
 	if r.verb == nil {
 		return nil, hub.E(message.MethodUnknown, nil, "method", message.Quote(req.Message.MethodName()))

@@ -34,6 +34,8 @@ func neverLeft(err error, reached bool) bool {
 		return true // no byte of it was written; package transport says what counts
 	case hub.IsCode(err, message.NotOffered):
 		return true // the server has not declared the method, and is then not asked
+	case hub.IsCode(err, message.UpstreamLoginNeeded), hub.IsCode(err, message.UpstreamScopeNeeded), hub.IsCode(err, message.UpstreamLoginFailed):
+		return true // the server has answered 401 or 403: it lets the hub in first
 	}
 	return false
 }
@@ -63,7 +65,7 @@ func afterFailure(err error) sequel {
 		return next // it has no connection left for one more caller
 	case message.NotOffered, message.ToolUnknown:
 		return next // it does not have what is asked for, or not any more
-	case message.ServerUnauthorized:
+	case message.ServerUnauthorized, message.UpstreamLoginNeeded, message.UpstreamScopeNeeded, message.UpstreamLoginFailed:
 		return next // the credentials are the same a moment later
 	case message.ServerBadReply, message.ServerReplyTooBig, message.ServerEndpoint:
 		return next // it has answered, and would do so again

@@ -23,7 +23,7 @@ func (p *Pipeline) send(ctx context.Context, r *run, c *candidate) (err error) {
 		defer own.stop()
 		ctx, ex = limited, own
 	}
-	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
+	use, err := p.fleet.Acquire(ctx, r.server.Key, r.as())
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,11 @@ func (p *Pipeline) send(ctx context.Context, r *run, c *candidate) (err error) {
 		return err
 	}
 	r.plan.reached = true
-	r.reply, err = p.tracing.ask(ctx, r, use.Conn(), ex)
+	before := r.plan.left
+	r.plan.left = true // also if the exchange panics
+	if r.reply, err = p.tracing.ask(ctx, r, use.Conn(), ex); err != nil && neverLeft(err, true) {
+		r.plan.left = before
+	}
 	if r.stands != nil {
 		r.stands.conn = use.Conn().Done()
 	}
@@ -60,14 +64,15 @@ func (p *Pipeline) offered(r *run) error {
 	return toolUnknown(r)
 }
 
-// within bounds a call by the time limit of a server, from its beginning.
+// within bounds a call by the time limit of a server, from its beginning; how long
+// it has waited for a person does not count.
 func (r *run) within(ctx context.Context, server *hub.Server) (context.Context, context.CancelFunc) {
 	allowed := server.Timeout
 	if r.Timeout > 0 {
 		allowed = min(allowed, r.Timeout)
 	}
 	limit := overdue(server.Key, allowed, allowed == r.Timeout)
-	return context.WithDeadlineCause(ctx, r.record.Time.Add(allowed), limit)
+	return context.WithDeadlineCause(ctx, r.record.Time.Add(allowed+r.held), limit)
 }
 
 // label is what the log says of what was asked for.

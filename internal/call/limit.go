@@ -142,7 +142,7 @@ func who(r *run) string {
 	if r.Session != "" {
 		return "session " + r.Session
 	}
-	return string(r.Principal.Door) + " " + r.Principal.Subject
+	return string(r.Principal.Door) + " " + whose(&r.Principal)
 }
 
 // now is what is configured for a gate.

@@ -131,7 +131,7 @@ func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]by
 	}
 	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
 	read := rescan(append(raw, `}}`...))
-	use, err := p.fleet.Acquire(ctx, r.server.Key, r.Caller)
+	use, err := p.fleet.Acquire(ctx, r.server.Key, r.as())
 	var reply *upstream.Reply
 	if err == nil {
 		reply, err = use.Conn().Do(ctx, &upstream.Request{Message: &read, Name: l.uri}, deaf{})

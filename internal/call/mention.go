@@ -17,42 +17,54 @@ const (
 	maxURI       = 2048 // bytes; longer ones are not remembered
 )
 
-// mentions is which server mentioned a URI last. Safe for concurrent use.
+// mentions is which server mentioned a URI last, to the callers of each tenant: no
+// server of another one takes that away. Safe for concurrent use.
 type mentions struct {
 	mu    sync.Mutex
-	byURI *lru[string, string]
+	byURI *lru[mention, string]
 }
 
-func newMentions() *mentions { return &mentions{byURI: newLRU[string, string](maxMentions, nil)} }
+// mention is a URI that callers of a tenant have seen.
+type mention struct{ tenant, uri string }
 
-// add remembers that the server has mentioned the URI.
-func (m *mentions) add(server, uri string) {
+// unasked is in the place of a tenant for URIs that servers mention of themselves.
+const unasked = "*"
+
+func newMentions() *mentions { return &mentions{byURI: newLRU[mention, string](maxMentions, nil)} }
+
+// add remembers that the server has mentioned the URI to a caller of the tenant.
+func (m *mentions) add(tenant, server, uri string) {
 	if len(uri) > maxURI {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byURI.put(uri, server, 1)
+	m.byURI.put(mention{tenant, uri}, server, 1)
 }
 
-// hint is add, unless a server has mentioned the URI already: what a server says
-// without being asked does not take from another one what that has given.
+// hint remembers that the server has mentioned the URI without being asked, unless
+// one has already: it does not take from another one what that has given.
 func (m *mentions) hint(server, uri string) {
 	if len(uri) > maxURI {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, ok := m.byURI.get(uri); !ok {
-		m.byURI.put(uri, server, 1)
+	at := mention{unasked, uri}
+	if _, ok := m.byURI.get(at); !ok {
+		m.byURI.put(at, server, 1)
 	}
 }
 
-// of is the server that mentioned the URI last.
-func (m *mentions) of(uri string) (server string, ok bool) {
+// of is the server that mentioned the URI last to callers of the tenant or, if none
+// has, without being asked.
+func (m *mentions) of(tenant, uri string) (server string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byURI.get(uri)
+	if server, ok = m.byURI.get(mention{tenant, uri}); ok {
+		return server, true
+	}
+	return m.byURI.get(mention{unasked, uri})
 }
 
 // notice remembers the URIs in an answer, so that they can be read.
@@ -61,7 +73,7 @@ func (p *Pipeline) notice(_ context.Context, r *run) error {
 	n := 0
 	for at := range references(r.verb.method, m) {
 		if uri, ok := wire.String(m.Raw, at); ok {
-			p.mentions.add(r.server.Key, uri)
+			p.mentions.add(r.Viewer.Tenant, r.server.Key, uri)
 		}
 		if n++; n == maxOfAResult {
 			break

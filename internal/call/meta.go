@@ -1,6 +1,7 @@
 package call
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -20,13 +21,17 @@ import (
 // What is wrong with the arguments is said in a result with isError, as any tool
 // says it (2025-11-25, "Tools", "Error Handling"): that is what a model reads, and
 // can do better next time.
-func (p *Pipeline) meta(r *run, v *catalog.View) (err error) {
+func (p *Pipeline) meta(ctx context.Context, r *run, v *catalog.View) (err error) {
 	var fault *hub.Error
 	switch v.Meta(r.name) {
 	case catalog.MetaFind:
 		fault = findTool(r, v)
 	case catalog.MetaCall:
 		fault, err = p.callTool(r, v)
+	case catalog.MetaTicket:
+		if fault, err = p.pickUp(ctx, r); fault != nil {
+			return r.refuse(fault)
+		}
 	}
 	if fault != nil {
 		r.reply = faulty(fault, r.Lang)

@@ -44,7 +44,7 @@ func (c *crib) use(client, tool, arguments string, mirrored func(string) []strin
 		c.t.Fatal(err)
 	}
 	return c.Do(c.t.Context(), &Request{
-		Principal: hub.Principal{Subject: "ann", Door: hub.DoorMCP}, Viewer: hub.Viewer{Group: "g", Client: client},
+		Principal: hub.Principal{Subject: "ann", Door: hub.DoorMCP, Role: hub.RoleCaller}, Viewer: hub.Viewer{Group: "g", Client: client},
 		Session: "session", Message: &m, Exchange: &caller{}, Mirrored: mirrored,
 	})
 }
@@ -228,7 +228,7 @@ func FuzzCallTool(f *testing.F) {
 		}
 		r := &run{Request: Request{Message: &m}, name: "call_tool"}
 		p := &Pipeline{catalog: cat}
-		err = p.meta(r, v)
+		err = p.meta(t.Context(), r, v)
 		done := r.reply != nil
 		if err != nil || done != (r.Message == &m) {
 			t.Fatalf("%s: done %t, %v", args, done, err)

@@ -25,6 +25,7 @@ type plan struct {
 	rounds     int // that have begun
 
 	reached bool  // the last attempt got a connection, and used it
+	left    bool  // some attempt may have left for a server
 	loose   error // of the last attempt by which a tool that changes something may have got the call; nil if there was none
 	unsure  bool  // the call has ended, and whether it had an effect is not known
 }
@@ -100,6 +101,9 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 		}
 	}
 	k := &r.clock
+	if k.end != nil {
+		return nil // it has been going since the call was devised before
+	}
 	k.Exchange, k.server, k.limit, k.end = r.Exchange, longest.server.Key, longest.limit, r.end
 	k.asked = k.limit == r.Timeout
 	k.start(r.record.Time)

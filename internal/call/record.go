@@ -28,7 +28,7 @@ func (p *Pipeline) begin(r *run) {
 	}
 	r.record = &hub.CallRecord{
 		ID: p.ids.next(), Time: time.Now(), Method: r.verb.method,
-		Subject: r.Principal.Subject, Door: r.Principal.Door, Session: session, Client: short(r.Viewer.Client), Group: r.Viewer.Group,
+		Subject: r.Principal.Subject, Tenant: r.Principal.Tenant, Door: r.Principal.Door, Session: session, Client: short(r.Viewer.Client), Group: r.Viewer.Group,
 	}
 	r.state = r.Again
 }
@@ -81,9 +81,9 @@ func (p *Pipeline) show(_ context.Context, r *run) error {
 }
 
 // intend puts down that the call is about to be sent, if that may change
-// something: it is sent only once that is written.
+// something or somebody has agreed to it: it is sent only once that is written.
 func (p *Pipeline) intend(ctx context.Context, r *run) error {
-	if p.audit == nil || !r.record.Changing {
+	if p.audit == nil || !r.record.Changing && r.claim == "" {
 		return nil
 	}
 	p.describe(r)

@@ -24,11 +24,16 @@ type Registry struct {
 	next   uint64 // names the calls that belong to no conversation
 	closed bool
 	all    sync.WaitGroup
+
+	closing context.Context //nolint:containedctx // ends when new calls are refused
+	close   context.CancelFunc
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{byKey: make(map[Key]context.CancelCauseFunc)}
+	r := &Registry{byKey: make(map[Key]context.CancelCauseFunc)}
+	r.closing, r.close = context.WithCancel(context.Background())
+	return r
 }
 
 // begin enters a call. The context ends when the call is cancelled, with a
@@ -93,11 +98,13 @@ func (r *Registry) CancelSession(session string) {
 	}
 }
 
-// Drain refuses new calls and waits for those under way, until ctx ends.
+// Drain refuses new calls, has those that wait for a person wait no longer, and waits
+// for all that are under way, until ctx ends.
 func (r *Registry) Drain(ctx context.Context) error {
 	r.mu.Lock()
 	r.closed = true
 	r.mu.Unlock()
+	r.close()
 	gone := make(chan struct{})
 	go func() {
 		r.all.Wait()

@@ -115,7 +115,7 @@ func (p *Pipeline) ourTools(ctx context.Context, r *run) error {
 		return err
 	}
 	before := r.Message
-	err := p.meta(r, r.view)
+	err := p.meta(ctx, r, r.view)
 	if r.Message != before {
 		r.read() // it calls another tool by way of one of these
 	}

@@ -40,7 +40,7 @@ func (p *Pipeline) findResource(ctx context.Context, r *run) error {
 	if _, _, ok := catalog.Unprefixed(r.name); ok {
 		return err // it is nobody else's
 	}
-	if key, ok := p.mentions.of(r.name); ok && p.theirs(r, key) {
+	if key, ok := p.mentions.of(r.Viewer.Tenant, r.name); ok && p.theirs(r, key) {
 		return nil
 	}
 	if found, err := p.awaitLists(ctx, r); found || err != nil {

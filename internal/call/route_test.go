@@ -183,7 +183,7 @@ func TestNoRetryBeyondTheTime(t *testing.T) {
 				defer cancel()
 				m := rescan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a__look"}}`))
 				began := time.Now()
-				_, err := c.Do(ctx, &Request{Message: &m, Exchange: &caller{}, Timeout: change.Timeout, MaxRetries: change.MaxRetries})
+				_, err := c.Do(ctx, &Request{Principal: hub.Local(hub.DoorMCP), Message: &m, Exchange: &caller{}, Timeout: change.Timeout, MaxRetries: change.MaxRetries})
 				if took := time.Since(began); tt.calls == 1 && (!hub.IsCode(err, message.OutcomeUnknown) || took != 0) || tt.calls == 2 && err != nil {
 					t.Errorf("got %v after %v", err, took)
 				}

@@ -64,7 +64,7 @@ func (s *shelf[V]) of(server string) *origin {
 // find returns what is kept for the run, in whatever scope, and is good; nil if
 // there is none. What is not good is dropped. The caller holds the lock.
 func (s *shelf[V]) find(r *run, key cached, good func(*V) bool) *V {
-	for _, key.scope = range [...]string{scopePublic, scopeModern + r.Principal.Subject, r.scope()} {
+	for _, key.scope = range [...]string{r.public(), scopeModern + whose(&r.Principal), r.scope()} {
 		this, ok := s.kept.get(key)
 		if !ok {
 			continue
@@ -109,7 +109,7 @@ type standing struct {
 
 // The scopes of what is kept, besides that of a caller.
 const (
-	scopePublic = "public"
+	scopePublic = "public " // and the tenant: that others have called shows nowhere
 	scopeModern = "modern " // and the principal
 	scopeShared = "shared " // and the principal
 	scopeCaller = "caller " // and its id
@@ -122,13 +122,13 @@ func (r *run) lasting(set bool) (scope string, life time.Duration, ok bool) {
 	if r.reply.Era == protocol.Legacy {
 		return r.scope(), 0, set
 	}
-	scope = scopeModern + r.Principal.Subject
+	scope = scopeModern + whose(&r.Principal)
 	ttl := m.Member("ttlMs")
 	if !ttl.Exists() {
 		return scope, 0, set
 	}
 	if shared, _ := wire.String(m.Raw, m.Member("cacheScope")); shared == "public" {
-		scope = scopePublic
+		scope = r.public()
 	}
 	ms, err := strconv.ParseFloat(string(ttl.Of(m.Raw)), 64)
 	if err != nil || !(ms >= 1) {
@@ -137,12 +137,15 @@ func (r *run) lasting(set bool) (scope string, life time.Duration, ok bool) {
 	return scope, time.Duration(math.Min(ms, float64(maxLife.Milliseconds()))) * time.Millisecond, true
 }
 
+// public is for whom an answer is that is everybody's.
+func (r *run) public() string { return scopePublic + r.Principal.Tenant }
+
 // scope is for whom the answer of a legacy server is.
 func (r *run) scope() string {
 	if r.Caller.Own() && r.server.Connection != hub.ConnectionShared && r.server.Kind != hub.KindBuiltin {
 		return scopeCaller + r.Caller.ID
 	}
-	return scopeShared + r.Principal.Subject
+	return scopeShared + whose(&r.Principal)
 }
 
 // saysOnly reports whether a request has no params but those that are named.

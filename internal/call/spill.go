@@ -42,11 +42,11 @@ type results struct {
 
 // result is one that is kept, as its pages.
 type result struct {
-	subject string
-	mime    string
-	text    string
-	ends    []int // of the pages in text
-	timer   *time.Timer
+	whose string // of which principal
+	mime  string
+	text  string
+	ends  []int // of the pages in text
+	timer *time.Timer
 }
 
 func newResults() *results {
@@ -71,11 +71,11 @@ func (all *results) keep(r *result) (id string, ok bool) {
 }
 
 // find returns a result that is kept for the principal.
-func (all *results) find(id, subject string) (*result, bool) {
+func (all *results) find(id, whose string) (*result, bool) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	r, ok := all.byID.get(id)
-	return r, ok && r.subject == subject
+	return r, ok && r.whose == whose
 }
 
 // spill keeps a result of a tool that has more bytes than its server is allowed,
@@ -91,7 +91,7 @@ func (p *Pipeline) spill(_ context.Context, r *run) error {
 	}
 	size := m.Result.Len()
 	kept := paged(m, r.edits)
-	kept.subject = r.Principal.Subject
+	kept.whose = whose(&r.Principal)
 	id, ok := p.results.keep(kept)
 	if !ok {
 		return nil
@@ -181,7 +181,7 @@ func (p *Pipeline) page(_ context.Context, r *run) error {
 	}
 	id, number, _ := strings.Cut(rest, "/")
 	n, err := strconv.Atoi(number)
-	kept, ok := p.results.find(id, r.Principal.Subject)
+	kept, ok := p.results.find(id, whose(&r.Principal))
 	if err != nil || !ok || n < 1 || n > len(kept.ends) {
 		return hub.E(message.ResultGone, nil, "uri", message.Quote(r.name))
 	}

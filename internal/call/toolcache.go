@@ -59,11 +59,11 @@ func newToolCache() *toolCache { return &toolCache{newShelf[answer](maxToolCache
 func (p *Pipeline) Cached() []Cached { return p.tools.counts() }
 
 // recall answers a call of a tool that only reads with what is kept, if that is
-// good. A call that says more than the tool's name and its arguments, such as what
+// good. A call to which somebody has to agree is none of these. One that says more than the tool's name and its arguments, such as what
 // the server has asked, is not answered so.
 func (c *toolCache) recall(_ context.Context, r *run) error {
 	m := r.Message
-	if !r.entry.Tool.ReadOnly || !saysOnly(m, "name", "arguments", "_meta") || m.Member("arguments").Len() > maxToolAsked {
+	if r.judgement.Stops() || !r.entry.Tool.ReadOnly || !saysOnly(m, "name", "arguments", "_meta") || m.Member("arguments").Len() > maxToolAsked {
 		return nil
 	}
 	var changes uint64

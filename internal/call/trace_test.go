@@ -81,7 +81,7 @@ func (c *crib) put(ctx context.Context, name, meta string) (hub.CallRecord, erro
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	p := hub.Principal{Subject: "ann", Door: hub.DoorMCP}
+	p := hub.Principal{Subject: "ann", Door: hub.DoorMCP, Role: hub.RoleCaller}
 	_, err = c.Do(ctx, &Request{Principal: p, Session: "session", Message: &m, Exchange: &caller{}})
 	return *(<-c.ended.C()).(hub.CallEnded).Call, err
 }

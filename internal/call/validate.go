@@ -59,10 +59,6 @@ func (p *Pipeline) Validations() Validations { return p.schemas.counts() }
 // is the server's to judge, and so is what is called by a schema that may be out
 // of date.
 func (v *validators) validate(_ context.Context, r *run) error {
-	e := r.entry
-	if e.Server.NoValidate || e.Imported || !e.Live && e.Stale() {
-		return nil
-	}
 	m := r.Message
 	span, raw := m.Member("arguments"), m.Raw
 	switch {
@@ -72,28 +68,42 @@ func (v *validators) validate(_ context.Context, r *run) error {
 	case raw[span.Start] != '{':
 		return nil
 	}
+	if problems := v.problems(r.entry, raw, span); len(problems) > 0 {
+		return r.refuse(misfit(r.name, problems))
+	}
+	return nil
+}
+
+// problems are what is wrong with arguments, an object, by the schema that the
+// tool's server gave for them; none if they cannot be judged.
+func (v *validators) problems(e *catalog.Entry, raw []byte, args wire.Span) []problem {
+	if e.Server.NoValidate || e.Imported || !e.Live && e.Stale() {
+		return nil
+	}
 	s := v.schema(e)
 	if s == nil || s.trivial {
 		return nil
 	}
 	v.figures.judged.Add(1)
-	if s.surely(raw, span) {
+	if s.surely(raw, args) {
 		return nil
 	}
-	problems, err := s.judge(span.Of(raw))
+	problems, err := s.judge(args.Of(raw))
 	if err != nil {
 		v.figures.unjudged.Add(1)
 		v.tell(e, err)
 		return nil
 	}
-	if len(problems) == 0 {
-		return nil
+	if len(problems) > 0 {
+		v.figures.refused.Add(1)
 	}
-	v.figures.refused.Add(1)
-	r.fault = hub.E(message.ArgumentsInvalid, nil, "tool", message.Quote(r.name), "path", message.Quote(problems[0].path)).
+	return problems
+}
+
+// misfit is the error of arguments that a tool does not take.
+func misfit(tool string, problems []problem) *hub.Error {
+	return hub.E(message.ArgumentsInvalid, nil, "tool", message.Quote(tool), "path", message.Quote(problems[0].path)).
 		With("detail", together(problems))
-	r.reply = faulty(r.fault, r.Lang)
-	return nil
 }
 
 // schema is that of a tool's arguments; nil if there is none.

@@ -33,7 +33,7 @@ func calling(t testing.TB, schema, arguments string) *run {
 		t.Fatal(err)
 	}
 	e := &catalog.Entry{Tool: tool, Exposed: "s__x", Live: true, Server: hub.Server{Key: "s"}}
-	return &run{Request: Request{Message: &m}, entry: e, server: &e.Server, name: "s__x", record: &hub.CallRecord{}}
+	return &run{Request: Request{Message: &m}, entry: e, server: &e.Server, verb: &verb{method: "tools/call"}, name: "s__x", record: &hub.CallRecord{}}
 }
 
 // complaint is what is wrong with a call, in a language; "" for nothing.

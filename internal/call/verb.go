@@ -41,6 +41,8 @@ type verb struct {
 	// way are those to the server, and the last of them gets its answer. One that
 	// has an answer already, such as what is kept, ends the way.
 	way []stage
+	// again are those that a call passes once more when a person has agreed to it.
+	again []stage
 	// back are those that the answer passes.
 	back []stage
 }
@@ -53,30 +55,35 @@ func (p *Pipeline) table() map[string]*verb {
 			recorded: true,
 			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookTool, keys: prefixes, unknown: toolUnknown,
-			before: []stage{p.check, p.ourTools},
-			way:    []stage{p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.gates.limit, p.approve, p.intend, p.route},
-			back:   []stage{p.tools.keep, p.askers.asked, p.notice, p.embed, p.expose, p.spill},
+			before: []stage{p.check, p.may, p.ourTools},
+			way: []stage{
+				p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.approve, p.gates.limit, p.take, p.intend, p.route,
+			},
+			again: []stage{p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge},
+			back:  []stage{p.tools.keep, p.askers.asked, p.notice, p.embed, p.expose, p.spill},
 		},
 		protocol.MethodResourcesRead: {
 			recorded: true,
 			naming:   "uri", names: member("uri"), judged: []string{"uri", "_meta"},
 			look: p.lookResource, keys: prefixedBy, unknown: resourceUnknown,
-			before: []stage{p.check, p.page},
-			way:    []stage{p.resolveResource, p.devise, p.judge, p.recall, p.gates.limit, p.approve, p.route},
+			before: []stage{p.check, p.may, p.page},
+			way:    []stage{p.resolveResource, p.devise, p.judge, p.recall, p.approve, p.gates.limit, p.take, p.intend, p.route},
+			again:  []stage{p.resolveResource, p.devise, p.judge},
 			back:   []stage{p.keep, p.notice, p.expose},
 		},
 		protocol.MethodPromptsGet: {
 			recorded: true,
 			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookPrompt, keys: prefixes, unknown: promptUnknown,
-			before: []stage{p.check},
-			way:    []stage{p.resolvePrompt, p.devise, p.judge, p.gates.limit, p.approve, p.route},
+			before: []stage{p.check, p.may},
+			way:    []stage{p.resolvePrompt, p.devise, p.judge, p.approve, p.gates.limit, p.take, p.intend, p.route},
+			again:  []stage{p.resolvePrompt, p.devise, p.judge},
 			back:   []stage{p.notice, p.expose},
 		},
 		protocol.MethodComplete: {
 			naming: "ref", names: referred, judged: []string{"ref", "argument", "context", "_meta"},
 			look: p.lookReference, keys: referring, unknown: referenceUnknown,
-			before: []stage{p.checkReference, p.check},
+			before: []stage{p.checkReference, p.check, p.may},
 			way:    []stage{p.resolveReference, p.devise, p.judge, p.approve, p.route},
 		},
 	}

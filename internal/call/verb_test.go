@@ -69,7 +69,7 @@ func (c *crib) ask(method, params string, change ...func(*Request)) (*Result, er
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	req := &Request{Principal: hub.Principal{Subject: "ann"}, Session: "session", Message: &m, Exchange: &caller{}}
+	req := &Request{Principal: hub.Principal{Subject: "ann", Role: hub.RoleCaller}, Session: "session", Message: &m, Exchange: &caller{}}
 	for _, f := range change {
 		f(req)
 	}

@@ -65,7 +65,7 @@ func (t *Tracker) Begin(b Beginning) *Call {
 	c := &Call{
 		t: t, user: b.UserMessage, texts: b.Messages, lang: b.Lang, request: b.Request,
 		state: hub.CallState{
-			Session: b.Session, Subject: b.Subject, Status: hub.CallCalling, Call: b.Call, Server: b.Server, Tool: b.Tool,
+			Session: b.Session, Tenant: b.Request.Principal.Tenant, Subject: b.Subject, Status: hub.CallCalling, Call: b.Call, Server: b.Server, Tool: b.Tool,
 			Arguments: b.Arguments, Started: time.Now(), MaxRetries: b.MaxRetries,
 		},
 	}

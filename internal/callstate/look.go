@@ -8,9 +8,9 @@ import (
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
-// States are the sessions that are not idle, the one that began a call last
-// first; only those of the subject, unless it is "".
-func (t *Tracker) States(subject string) []hub.CallState {
+// States are the sessions that are not idle and that may be seen, the one that
+// began a call last first; nil stands for all.
+func (t *Tracker) States(seen func(*hub.CallState) bool) []hub.CallState {
 	if t == nil {
 		return nil
 	}
@@ -18,7 +18,7 @@ func (t *Tracker) States(subject string) []hub.CallState {
 	defer t.mu.Unlock()
 	var all []hub.CallState
 	for e := t.recent.Back(); e != nil; e = e.Prev() {
-		if s := e.Value.(*session); subject == "" || s.shown.state.Subject == subject {
+		if s := e.Value.(*session); seen == nil || seen(&s.shown.state) {
 			all = append(all, s.state())
 		}
 	}

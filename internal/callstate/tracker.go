@@ -76,20 +76,26 @@ func New(opt Options) *Tracker {
 // Session names a caller's session where its state is kept: ref, which is by
 // [hub.SessionRef] or, for a caller that has none, its door and subject.
 func Session(p hub.Principal, ref string) string {
-	if ref == "" {
-		return string(p.Door) + ":" + p.Subject
+	switch {
+	case ref != "":
+		return ref
+	case p.Tenant != "":
+		return string(p.Door) + "@" + p.Tenant + ":" + p.Subject
 	}
-	return ref
+	return string(p.Door) + ":" + p.Subject
 }
 
 // Named is what [hub.SessionRef] is for a conversation that a caller has given a
 // name of its own, as callers without sessions may. Equal names of two subjects
-// are two conversations.
-func Named(subject, name string) string {
-	if name == "" {
+// are two conversations, and so are those of equal subjects of two tenants.
+func Named(p hub.Principal, name string) string {
+	switch {
+	case name == "":
 		return ""
+	case p.Tenant != "":
+		return hub.SessionRef("named by a tenant\x00" + p.Tenant + "\x00" + p.Subject + "\x00" + name)
 	}
-	return hub.SessionRef("named\x00" + subject + "\x00" + name)
+	return hub.SessionRef("named\x00" + p.Subject + "\x00" + name)
 }
 
 // session returns the session with the name, as the one that began a call last.
@@ -158,7 +164,9 @@ func (t *Tracker) forget(s *session) {
 	delete(t.sessions, s.name)
 	s.gone = true
 	if t.bus != nil {
-		t.bus.Publish(hub.CallStateChanged{State: hub.CallState{Session: s.name, Subject: s.shown.state.Subject, Status: hub.CallIdle}})
+		t.bus.Publish(hub.CallStateChanged{State: hub.CallState{
+			Session: s.name, Tenant: s.shown.state.Tenant, Subject: s.shown.state.Subject, Status: hub.CallIdle,
+		}})
 	}
 }
 

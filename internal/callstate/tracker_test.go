@@ -202,10 +202,10 @@ func TestSeveralCalls(t *testing.T) {
 		want("5", hub.CallCalling, 0)
 		fourth.End(hub.OutcomeOK, nil, nil)
 		other.End(hub.OutcomeOK, nil, nil)
-		if got := d.States(""); len(got) != 2 || got[0].Session != "s" || got[1].Session != "t" {
+		if got := d.States(nil); len(got) != 2 || got[0].Session != "s" || got[1].Session != "t" {
 			t.Errorf("%+v", got)
 		}
-		if got := d.States("somebody"); len(got) != 0 {
+		if got := d.States(func(s *hub.CallState) bool { return s.Subject == "somebody" }); len(got) != 0 {
 			t.Errorf("%+v", got)
 		}
 		time.Sleep(time.Hour)
@@ -304,7 +304,7 @@ func TestKept(t *testing.T) {
 	if d.kept > maxKept || d.kept < maxKept-2*MaxResult {
 		t.Errorf("%d bytes are kept", d.kept)
 	}
-	for _, s := range d.States("") {
+	for _, s := range d.States(nil) {
 		if err := d.Clear(s.Session); err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +341,7 @@ func TestNobody(t *testing.T) {
 	c.At("x")
 	c.Retrying(1, nil)
 	c.End(hub.OutcomeOK, nil, nil)
-	if _, ok := d.State("s"); ok || d.States("") != nil || d.Clear("s") != nil {
+	if _, ok := d.State("s"); ok || d.States(nil) != nil || d.Clear("s") != nil {
 		t.Error("a tracker that is none shows something")
 	}
 	if _, err := d.Retry("s"); !hub.IsCode(err, message.StateNotFailed) {
@@ -400,9 +400,9 @@ func TestConflation(t *testing.T) {
 
 func TestSessionNames(t *testing.T) {
 	p := hub.Principal{Subject: "local", Door: hub.DoorREST}
-	all := []string{Session(p, ""), Session(p, hub.SessionRef("x")), Session(p, Named("local", "x")), Session(p, Named("caller", "x")), Named("local", "y")}
+	all := []string{Session(p, ""), Session(p, hub.SessionRef("x")), Session(p, Named(p, "x")), Session(p, Named(hub.Principal{Subject: "caller"}, "x")), Named(p, "y")}
 	slices.Sort(all)
-	if len(slices.Compact(all)) != 5 || Named("local", "") != "" || !slices.Contains(all, "rest:local") {
+	if len(slices.Compact(all)) != 5 || Named(p, "") != "" || !slices.Contains(all, "rest:local") {
 		t.Errorf("%q", all)
 	}
 }

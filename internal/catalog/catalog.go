@@ -49,6 +49,9 @@ type Catalog struct {
 	view  atomic.Pointer[view]
 	views atomic.Pointer[views]
 
+	own     audience                  // the callers of the hub itself
+	tenants atomic.Pointer[audiences] // and those of tenants
+
 	changed chan struct{} // holds one token while a change waits to be saved
 	saving  sync.Mutex    // held while the pins are written, so that an older text never replaces a newer one; taken before mu
 
@@ -106,12 +109,10 @@ func Open(opt Options) (*Catalog, error) {
 	for _, s := range c.waiting {
 		s.offering.listedAt = anchor(s.offering.listedAt, now)
 	}
-	first := &view{
-		now: assemble(nil), tools: newBook(hub.ListTools), resources: newBook(hub.ListResources),
-		templates: newBook(hub.ListTemplates), prompts: newBook(hub.ListPrompts),
-	}
-	first.now.id = first.tools.now.id
-	c.view.Store(first)
+	c.view.Store(emptyView())
+	c.own.look(c.view.Load(), nil)
+	tenants := audiences(nil).keep(nil)
+	c.tenants.Store(&tenants)
 	c.views.Store(newViews(nil, nil))
 	return c, nil
 }
@@ -176,6 +177,9 @@ func (c *Catalog) setServers(servers []hub.Server, keep bool) {
 			cmp.Compare(a.server.Order, b.server.Order))
 	})
 	c.parts = parts
+	tenants := c.tenants.Load().keep(parts)
+	c.tenants.Store(&tenants)
+	c.views.Load().forget(tenants)
 	if !keep {
 		clear(c.waiting)
 	}
@@ -314,16 +318,9 @@ func distinct[T any](c *Catalog, server, kind string, list []T, name func(T) str
 func (c *Catalog) publish(announced hub.ListSet) {
 	old := c.view.Load()
 	now := assemble(c.parts)
-	raw := func(e *ResourceEntry) []byte { return e.Raw }
-	next := &view{
-		now:       now,
-		tools:     turned(old.tools, now.Entries(), func(e *Entry) []byte { return e.Raw }),
-		resources: turned(old.resources, now.Resources(), raw),
-		templates: turned(old.templates, now.Templates(), raw),
-		prompts:   turned(old.prompts, now.Prompts(), func(e *PromptEntry) []byte { return e.Raw }),
-	}
-	now.id = next.tools.now.id
+	next := viewOf(now, old)
 	c.view.Store(next)
+	c.own.look(next, c.parts)
 	if next.tools != old.tools || announced.Has(hub.ListTools) {
 		c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: now.id})
 	}
@@ -348,7 +345,8 @@ func (c *Catalog) reportClashes(old, now *Snapshot) {
 	}
 }
 
-// Snapshot returns the catalog as it is now. It never waits.
+// Snapshot returns the catalog of all servers, whosever they are, as it is now. It
+// never waits. What callers see is told by [Catalog.View].
 func (c *Catalog) Snapshot() *Snapshot { return c.view.Load().now }
 
 // book is the one in which a list is.

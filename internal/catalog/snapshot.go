@@ -64,6 +64,7 @@ type Snapshot struct {
 	inOrder      []*Share
 	shares       map[string]*Share   // by server
 	keys         map[string]bool     // of all servers, also of those that are not listed
+	partial      bool                // there are servers besides, which are others'
 	pool         map[string]string   // by server, of all that are in one
 	pools        map[string][]string // keys of the servers, by pool
 	clashes      map[string][]string // by server

@@ -22,6 +22,7 @@ type View struct {
 	meta    metaNames
 	finder  *finder
 	text    string // the instructions
+	foreign bool   // it is of a group in which there is nothing for the caller
 }
 
 // newView makes a view of what there is now. The one before it, by the same scope
@@ -30,11 +31,10 @@ func newView(now *view, scope *scope, profile hub.Profile, before *View) *View {
 	v := &View{view: *now, seen: now, scope: scope, profile: profile}
 	v.entries, v.names = nameTools(&now.now.tools, scope, ruleFor(profile))
 	v.capped = len(v.entries)
-	if most := profile.MaxTools; most > 0 {
-		v.meta = v.names.meta(ruleFor(profile), most)
-		if most < v.capped {
-			v.capped = max(most-metaTools, 0)
-		}
+	most := profile.MaxTools
+	v.meta = v.names.meta(ruleFor(profile), most)
+	if most > 0 && most < v.capped {
+		v.capped = max(most-metaTools, 0)
 	}
 	v.finder = newFinder(v.entries)
 	if before != nil && before.finder.finds(v.entries) {
@@ -197,11 +197,36 @@ func (v *View) servers() func(key string) bool {
 
 // Has reports whether all that a server offers is in the view, now or once it is
 // listed, save for tools that are excluded.
-func (v *View) Has(server string) bool { return v.scope.whole(server) }
+func (v *View) Has(server string) bool { return v.now.has(server) && v.scope.whole(server) }
 
 // MayHave reports whether anything of a server may be in the view: besides all of
 // it, single tools.
-func (v *View) MayHave(server string) bool { return v.scope.touches(server, v.now.pool[server]) }
+func (v *View) MayHave(server string) bool {
+	return v.now.has(server) && v.scope.touches(server, v.now.pool[server])
+}
+
+// Sees reports whether a server is one of the caller's tenant, or everybody's, and
+// within what the caller's token is good for, whatever the view has of it.
+func (v *View) Sees(server string) bool {
+	return v.now.has(server) && (v.scope == nil || v.scope.words.Server(server))
+}
+
+// Fits reports whether a pattern for tools, as groups have them, fits any tool of
+// the view by its exposed name or server__tool.
+func (v *View) Fits(pattern string) bool {
+	return slices.ContainsFunc(v.now.inOrder, func(share *Share) bool {
+		return slices.ContainsFunc(share.Tools, func(e *Entry) bool {
+			return v.scope.tool(e) && (fitsPattern(pattern, e.Exposed) || fitsPattern(pattern, e.qualified()))
+		})
+	})
+}
+
+// Narrow reports whether there are servers, or may be, that the caller must not
+// know of.
+func (v *View) Narrow() bool { return v.now.partial || v.scope != nil && v.scope.words != "" }
+
+// Book names what one of the lists reads, for as long as it reads so.
+func (v *View) Book(which hub.ListSet) any { return v.book(which) }
 
 // ResourceServers are the servers, by key, whose resources are in the view and
 // that have any, or said that they may. They are in the order of

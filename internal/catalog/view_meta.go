@@ -22,18 +22,19 @@ type Meta uint8
 
 // The tools by which those are reached that a cap keeps out of a list.
 const (
-	MetaNone Meta = iota
-	MetaFind      // find_tool: looks for tools
-	MetaCall      // call_tool: calls one by its name
+	MetaNone   Meta = iota
+	MetaFind        // find_tool: looks for tools
+	MetaCall        // call_tool: calls one by its name
+	MetaTicket      // approval_result: picks up what a person has agreed to
 )
 
 // metaNames are the exposed names of the hub's own tools in a view; "" for those
 // that it does not have.
-type metaNames struct{ find, call string }
+type metaNames struct{ find, call, ticket string }
 
-// meta returns the names in a view that lists at most so many tools. Other tools
-// keep theirs. If there is room for one only it is call_tool, which tells in its
-// errors what is like a name that there is not.
+// meta returns the names in a view that lists at most so many tools; 0 stands for
+// any number. Other tools keep theirs. If there is room for one only it is
+// call_tool, which tells in its errors what is like a name that there is not.
 func (n *viewNames) meta(r rule, most int) metaNames {
 	free := func(wanted string) string {
 		name := wanted
@@ -42,16 +43,20 @@ func (n *viewNames) meta(r rule, most int) metaNames {
 		}
 		return name
 	}
-	m := metaNames{call: free("call_tool")}
+	m := metaNames{ticket: free("approval_result")}
+	if most > 0 {
+		m.call = free("call_tool")
+	}
 	if most >= metaTools {
 		m.find = free("find_tool")
 	}
 	return m
 }
 
-// Meta returns which of the hub's own tools has the name in this view. Without a
-// cap there are none. They are listed only if something is dropped, but can be
-// called all the same: a client may still have the list from when it was so.
+// Meta returns which of the hub's own tools has the name in this view. Those by
+// which others are reached are there only with a cap, and listed only if something
+// is dropped, but can be called all the same: a client may still have the list from
+// when it was so. The one for tickets is always there; who lists it is the door's.
 func (v *View) Meta(name string) Meta {
 	switch name {
 	case "": // what the view does not have has no name
@@ -60,6 +65,8 @@ func (v *View) Meta(name string) Meta {
 		return MetaFind
 	case v.meta.call:
 		return MetaCall
+	case v.meta.ticket:
+		return MetaTicket
 	}
 	return MetaNone
 }
@@ -72,8 +79,20 @@ func (v *View) MetaName(m Meta) string {
 		return v.meta.find
 	case MetaCall:
 		return v.meta.call
+	case MetaTicket:
+		return v.meta.ticket
 	}
 	return ""
+}
+
+// Ticket is the description of the tool by which callers pick up what a person has
+// agreed to, for lists of those whose calls may have to wait for that. It is nil if
+// the cap of the view leaves no room for it: an equal call does the same.
+func (v *View) Ticket() []byte {
+	if most := v.profile.MaxTools; most > 0 && (v.capped < len(v.entries) || v.capped >= most) {
+		return nil
+	}
+	return fmt.Appendf(nil, ticketTool, quoted(v.meta.ticket))
 }
 
 // ours are the descriptions of the hub's own tools that the view lists.
@@ -115,6 +134,12 @@ const (
 		`"name":{"type":"string","description":"The name of the tool"},` +
 		`"arguments":{"type":"object","description":"What the tool takes, as its inputSchema says"}},` +
 		`"required":["name"],"additionalProperties":false}}`
+	ticketTool = `{"name":%s,"title":"Result of an approved call","description":` +
+		`"Some calls wait until a person has agreed to them, and are then answered with a ticket. This makes such a call once it was agreed to, ` +
+		`and gives its result, or says that it still waits or was refused. It waits a while itself.",` +
+		`"inputSchema":{"type":"object","properties":{` +
+		`"ticket":{"type":"string","description":"The ticket, as the call was answered with it"}},` +
+		`"required":["ticket"],"additionalProperties":false}}`
 )
 
 // maxNamed is how many servers are named in a text at most.

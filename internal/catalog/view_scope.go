@@ -7,23 +7,41 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
-// scope says what of the catalog is in a group. The nil scope is everything, as
-// it is.
+// scope says what of the catalog is in a group, and within what a token is good
+// for. The nil scope is everything, as it is.
 type scope struct {
 	group   hub.Group
+	grouped bool // without it there is no group, and all that the words leave is in the scope
 	servers map[string]bool
+	words   hub.Scope
 }
 
 func newScope(g hub.Group) *scope {
-	s := &scope{group: g, servers: make(map[string]bool, len(g.Servers))}
+	s := &scope{group: g, grouped: true, servers: make(map[string]bool, len(g.Servers))}
 	for _, key := range g.Servers {
 		s.servers[key] = true
 	}
 	return s
 }
 
+// within is the scope with no more than what the words leave; the nil scope stays
+// nil if they leave everything.
+func (s *scope) within(words hub.Scope) *scope {
+	if words == "" {
+		return s
+	}
+	narrow := scope{}
+	if s != nil {
+		narrow = *s
+	}
+	narrow.words = words
+	return &narrow
+}
+
 // whole reports whether all that a server has is in the scope.
-func (s *scope) whole(server string) bool { return s == nil || s.servers[server] }
+func (s *scope) whole(server string) bool {
+	return s == nil || s.words.Server(server) && (!s.grouped || s.servers[server])
+}
 
 // touches reports whether anything that a server has may be in the scope. A tool
 // can have any name if the server exposes bare ones, or if a name is too long, so
@@ -32,11 +50,10 @@ func (s *scope) touches(server, pool string) bool {
 	if s.whole(server) {
 		return true
 	}
-	return slices.ContainsFunc(s.group.Tools, func(pattern string) bool {
+	return s.words.Server(server) && (s.addresses(server, pool) || slices.ContainsFunc(s.group.Tools, func(pattern string) bool {
 		key, _, named := strings.Cut(pattern, Separator)
-		return !named || strings.Contains(key, "*") || strings.HasPrefix(pattern, server+Separator) ||
-			pool != "" && strings.HasPrefix(pattern, pool+Separator)
-	})
+		return !named || strings.Contains(key, "*")
+	}))
 }
 
 // tool reports whether a tool is in the scope.
@@ -44,8 +61,28 @@ func (s *scope) tool(e *Entry) bool {
 	if s == nil {
 		return true
 	}
-	in := s.servers[e.Server.Key] || s.named(s.group.Tools, e)
+	in := s.whole(e.Server.Key) || s.words.Server(e.Server.Key) && s.named(s.group.Tools, e)
 	return in && !s.named(s.group.Exclude, e)
+}
+
+// concerns reports whether there is, or may be, anything in the scope that is in
+// the snapshot.
+func (s *scope) concerns(now *Snapshot) bool {
+	for key := range now.keys {
+		if s.whole(key) || s.words.Server(key) && !now.Listed(key) && s.addresses(key, now.pool[key]) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(now.tools.entries, s.tool) || slices.ContainsFunc(now.inOrder, func(share *Share) bool {
+		return slices.ContainsFunc(share.Tools, s.tool)
+	})
+}
+
+// addresses reports whether a pattern names a server, or its pool.
+func (s *scope) addresses(server, pool string) bool {
+	return slices.ContainsFunc(s.group.Tools, func(pattern string) bool {
+		return strings.HasPrefix(pattern, server+Separator) || pool != "" && strings.HasPrefix(pattern, pool+Separator)
+	})
 }
 
 // named reports whether one of the patterns is for a tool.

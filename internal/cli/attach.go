@@ -35,6 +35,8 @@ type link struct {
 
 	own   bool // it lives as long as the command
 	close func() error
+
+	caller func() (*apiclient.Client, error) // the same hub with the callers' token; nil if there is only one token
 }
 
 // with has do ask a hub: the one that --url names, the one that holds the data
@@ -92,7 +94,12 @@ func (s *session) linkTo(path string, info datadir.HubInfo, connect func(context
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return nil, err
 	}
-	return s.dial(apiclient.Options{Socket: info.Socket, Dial: connect, URL: info.URL, Token: token})
+	opt := apiclient.Options{Socket: info.Socket, Dial: connect, URL: info.URL, Token: token}
+	h, err := s.dial(opt)
+	if err == nil {
+		h.caller = s.callerOf(path, opt)
+	}
+	return h, err
 }
 
 // findHub says how to reach the hub that holds the data directory. One that is

@@ -21,6 +21,7 @@ import (
 type auditCommands struct {
 	Verify auditVerify `cmd:"" help:"Say whether the record of calls is what was written. If it is not, the exit code is 1."`
 	Head   auditHead   `cmd:"" help:"Print where the record ends now, signed. Keep it elsewhere: with it, \"audit verify\" finds also that the end was cut off."`
+	Acts   auditActs   `cmd:"" help:"What was done to the hub, and by whom: changes of servers, the configuration, tokens and the like, decisions, logins; also what was refused."`
 	Export auditExport `cmd:"" help:"Write the record as JSON lines, which \"audit verify --file\" can verify anywhere, or the calls as CSV."`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -17,6 +18,7 @@ type call struct {
 
 	Trace   bool          `help:"Show progress and the server's log lines, and answer its questions."`
 	Timeout time.Duration `help:"Give up after so long." placeholder:"30s"`
+	Approve bool          `help:"Agree to the call beforehand, if the rules want somebody to."`
 	Out     string        `short:"o" help:"Save images, audio and other data of the result." type:"path" placeholder:"FILE"`
 }
 
@@ -53,7 +55,39 @@ func (c *call) Run(ctx context.Context, s *session) error {
 	})
 }
 
+// result makes the call as a caller. If somebody has to agree to it, that is the
+// person at the terminal, or whoever has said so beforehand; else the call waits as
+// any other does.
 func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (api.CallResult, error) {
+	asker, err := s.asker(h)
+	if err != nil {
+		return api.CallResult{}, err
+	}
+	var ask func() *prompt // which reads only once it is needed
+	if s.env.Terminal {
+		ask = sync.OnceValue(func() *prompt { return newPrompt(s.env.Stdin, s.env.Stderr) })
+	}
+	if asker == h || (ask == nil || s.JSON) && !c.Approve {
+		return c.once(ctx, s, asker, ask, req)
+	}
+	a := &agreement{session: s, decider: h, tool: req.Tool, arguments: req.Arguments, seen: make(map[string]bool)}
+	if !c.Approve {
+		a.ask = ask
+	}
+	for {
+		done, late, wrong := make(chan struct{}), false, error(nil)
+		var watching sync.WaitGroup
+		watching.Go(func() { late, wrong = a.watch(ctx, done) })
+		result, err := c.once(ctx, s, asker, ask, req)
+		close(done)
+		watching.Wait()
+		if wrong != nil || !late || ctx.Err() != nil {
+			return result, errors.Join(err, wrong)
+		}
+	}
+}
+
+func (c *call) once(ctx context.Context, s *session, h *link, ask func() *prompt, req api.Call) (api.CallResult, error) {
 	if !c.Trace {
 		result, err := h.Call(ctx, req)
 		if err == nil && asks(result.Result) != nil {
@@ -62,8 +96,8 @@ func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (a
 		return result, err
 	}
 	t := &trace{session: s, link: h}
-	if s.env.Terminal {
-		t.ask = newPrompt(s.env.Stdin, s.env.Stderr)
+	if ask != nil {
+		t.ask = ask()
 	}
 	return t.call(ctx, req)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/apiclient"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 type callsCommands struct {
@@ -27,6 +28,8 @@ type callFilter struct {
 	Method  string   `help:"Only calls of this method, such as tools/call." placeholder:"METHOD"`
 	Outcome []string `help:"Only calls that ended so: ok, tool_error, failed, cancelled, unknown or under_way; several with commas." placeholder:"OUTCOME"`
 	Code    string   `help:"Only calls that failed with this code." placeholder:"CODE"`
+	Verdict string   `help:"Only calls to which the rules said this: allow, ask or deny." placeholder:"VERDICT"`
+	Risk    string   `help:"Only calls of this risk: low, medium, high or critical." placeholder:"RISK"`
 	Since   string   `help:"Only calls that ended at this time (RFC 3339) or after it, or not longer ago than this, such as 24h or 7d." placeholder:"TIME"`
 	Until   string   `help:"Only calls before this time." placeholder:"TIME"`
 }
@@ -34,7 +37,7 @@ type callFilter struct {
 func (f *callFilter) query() apiclient.CallQuery {
 	return apiclient.CallQuery{
 		Server: f.Server, Tool: f.Tool, Text: f.Text, Session: f.Session, Subject: f.Caller, Door: f.Door, Method: f.Method,
-		Outcomes: f.Outcome, Code: f.Code, Since: f.Since, Until: f.Until,
+		Outcomes: f.Outcome, Code: f.Code, Verdict: f.Verdict, Risk: f.Risk, Since: f.Since, Until: f.Until,
 	}
 }
 
@@ -165,6 +168,10 @@ func (s *session) record(v *api.CallRecord) {
 	if v.Intent > 0 && v.Intent != v.Seq {
 		entries = fmt.Sprintf("%s %d, %d", clean(v.Node), v.Intent, v.Seq)
 	}
+	verdict := clean(v.Verdict)
+	if v.Mode == string(hub.PolicyObserve) {
+		verdict += say(" (only observed)", "（仅观察）")
+	}
 	var tries []string
 	for _, a := range v.Attempts {
 		tries = append(tries, strings.TrimSpace(fmt.Sprintf("%s %s %s", clean(a.Server), milliseconds(a.Duration), clean(a.Code))))
@@ -192,7 +199,13 @@ func (s *session) record(v *api.CallRecord) {
 		say("Answer", "应答"), answer,
 		say("From cache", "来自缓存"), yes(v.Cached, "yes", "是"),
 		say("May change something", "可能产生变更"), yes(v.Changing, "yes", "是"),
-		say("Verdict", "裁定"), clean(v.Verdict),
+		say("Verdict", "裁定"), verdict,
+		say("Risk", "风险"), clean(v.Risk),
+		say("Rule", "规则"), clean(v.Rule),
+		say("Policy", "策略版本"), clean(v.Policy),
+		say("Approval", "审批"), clean(v.Approval),
+		say("Grant", "授权"), clean(v.Grant),
+		say("Tenant", "租户"), clean(v.Tenant),
 		say("Trace", "追踪"), clean(v.Trace),
 		say("Entries", "记录条目"), entries,
 	)

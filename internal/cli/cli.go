@@ -75,12 +75,16 @@ type commands struct {
 	Import   importFile       `cmd:"" group:"server" help:"Take over the servers of another program's file."`
 	Connect  connect          `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
+	Approval approvalCommands `cmd:"" group:"rules" help:"Calls that wait for somebody to agree: list, show, approve, reject, edit."`
+	Grant    grantCommands    `cmd:"" group:"rules" help:"Agreements that stand: list, add, preview, revoke."`
+	Policy   policyCommands   `cmd:"" group:"rules" help:"The rules that calls are judged by: show, judge, test."`
+
 	Serve  serve         `cmd:"" group:"hub" help:"Start the hub and serve MCP clients until it is stopped."`
 	Stdio  stdio         `cmd:"" group:"hub" help:"Serve one MCP client on standard input and output; for clients that start a program."`
 	Status status        `cmd:"" group:"hub" help:"Show how the hub is."`
 	Top    top           `cmd:"" group:"hub" help:"Show what servers do and take, again and again."`
 	Calls  callsCommands `cmd:"" group:"hub" help:"The record of calls: list, show, top."`
-	Audit  auditCommands `cmd:"" group:"hub" help:"Prove what is in the record of calls: verify, head, export."`
+	Audit  auditCommands `cmd:"" group:"hub" help:"Prove what is in the record of calls: verify, head, acts, export."`
 	State  stateCommands `cmd:"" group:"hub" help:"What callers' sessions show of their calls: show, retry, clear."`
 	Events followEvents  `cmd:"" group:"hub" help:"Show what happens in the hub, as it happens."`
 	Doctor doctor        `cmd:"" group:"hub" help:"Look for what is wrong, and say what to do about it."`
@@ -88,7 +92,8 @@ type commands struct {
 
 	Config     configCommands `cmd:"" group:"files" help:"The configuration file: path, check, schema, show, reload."`
 	Secret     secretCommands `cmd:"" group:"files" help:"Sealed values that the configuration refers to as $${secret:NAME}."`
-	Token      tokenCommands  `cmd:"" group:"files" help:"The administrator's token."`
+	Token      tokenCommands  `cmd:"" group:"files" help:"Who may come in: API tokens, and where the administrator's token is."`
+	Tenant     tenantCommands `cmd:"" group:"files" help:"Tenants, who see nothing of each other: list, add, remove."`
 	Backup     backup         `cmd:"" group:"files" help:"Save the configuration, the data directory and the database into one file."`
 	Restore    restore        `cmd:"" group:"files" help:"Put a backup back in place, while no hub runs."`
 	Completion completion     `cmd:"" group:"files" help:"Print the script that completes commands in a shell."`
@@ -163,6 +168,7 @@ func newParser(c *commands, env Env, exit func(int)) (*kong.Kong, error) {
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Servers and tools:"},
 			{Key: "hub", Title: "The hub:"},
+			{Key: "rules", Title: "Who must say yes:"},
 			{Key: "files", Title: "Files and the rest:"},
 			{Key: "common", Title: "Flags of every command:"},
 		}),

@@ -18,6 +18,8 @@ const (
 	groups    kind = "group"
 	resources kind = "resource"
 	prompts   kind = "prompt"
+	approvals kind = "approval"
+	grants    kind = "grant"
 )
 
 // unknown is the code of the error for a name that nothing of the kind has.
@@ -25,6 +27,7 @@ func (k kind) unknown() message.Code {
 	return map[kind]message.Code{
 		servers: message.ServerUnknown, tools: message.ToolUnknown, groups: message.GroupUnknown,
 		resources: message.ResourceUnknown, prompts: message.PromptUnknown,
+		approvals: message.ApprovalUnknown, grants: message.GrantUnknown,
 	}[k]
 }
 
@@ -54,6 +57,18 @@ func names(ctx context.Context, h *apiclient.Client, k kind) (all []candidate, e
 		list, err = h.Resources(ctx, "", "")
 		for _, v := range list.Resources {
 			all = append(all, candidate{v.URI, v.Name})
+		}
+	case approvals:
+		var list api.ApprovalList
+		list, err = h.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}})
+		for _, v := range list.Approvals {
+			all = append(all, candidate{v.ID, v.Name + " (" + v.Subject + ")"})
+		}
+	case grants:
+		var list api.GrantList
+		list, err = h.Grants(ctx, false)
+		for _, v := range list.Grants {
+			all = append(all, candidate{v.ID, v.Server + "/" + v.Tool})
 		}
 	case prompts:
 		var list api.PromptList

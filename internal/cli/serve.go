@@ -98,10 +98,11 @@ func (s *session) awaitCommand(ctx context.Context, path string) {
 	}
 }
 
-// ready says, in one line that programs may read, that the hub serves. It does
-// so also if nobody reads it.
+// ready says, in one line that programs may read, that the hub serves, and in a
+// second one what becomes of what the rules say. It does so also if nobody reads it.
 func (s *session) ready(a *app.App) {
 	p := &printer{w: s.unchecked()}
+	defer func() { p.line("%s", a.Policy().In(s.env.Lang)) }()
 	if a.URL() == "" {
 		p.line("Toolcrib %s is ready. Servers: %d  Data: %s", s.env.Version, a.Servers(), a.DataDir())
 		return

@@ -22,6 +22,8 @@ type serverCommands struct {
 	Stop    serverStop    `cmd:"" help:"Stop servers until they are started again."`
 	Restart serverRestart `cmd:"" help:"Stop servers and start them again."`
 	Refresh serverRefresh `cmd:"" help:"Ask servers for their tools again."`
+	Login   serverLogin   `cmd:"" help:"Log in at a server that wants it."`
+	Logout  serverLogout  `cmd:"" help:"Forget the login at a server."`
 	Drift   serverDrift   `cmd:"" help:"Show how the tools of a pinned server differ from what was accepted."`
 	Accept  serverAccept  `cmd:"" help:"Accept the tools of a pinned server as they are described now."`
 	Log     serverLog     `cmd:"" help:"Show what a server says, and what happened to it."`
@@ -140,6 +142,7 @@ func (s *session) server(v api.Server) {
 		"URL", oneLine(v.URL),
 		say("Environment", "环境变量"), oneLine(strings.Join(v.Env, " ")),
 		say("Headers", "请求头"), oneLine(strings.Join(v.Headers, " ")),
+		say("Login", "登录"), p.login(v.Auth),
 		say("Calls itself", "自称"), oneLine(v.Info),
 		say("Protocol", "协议版本"), oneLine(v.Protocol),
 		say("Processes", "进程"), processes(v),

@@ -150,10 +150,6 @@ func (stop) Run(ctx context.Context, s *session) error {
 	return nil
 }
 
-type tokenCommands struct {
-	Show tokenShow `cmd:"" help:"Print where the administrator's token is, or the callers'." default:"withargs"`
-}
-
 type tokenShow struct {
 	Caller bool `help:"The callers' token, which lets others look around and call tools."`
 	Reveal bool `help:"Print the token itself."`

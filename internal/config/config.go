@@ -61,6 +61,14 @@ type Config struct {
 	Audit   Audit
 	Events  Events
 
+	// Policy says who has to agree to which call, and Approval how people are asked.
+	// Expressions in the policy's rules compile, and its ids are unique.
+	Policy   hub.Policy
+	Approval hub.Approval
+
+	// Auth says who may come in, besides who has a token of the hub's.
+	Auth hub.Auth
+
 	// Store and Traces hold for the next start of the hub; see [Pending].
 	Store  Store
 	Traces Traces
@@ -193,6 +201,7 @@ func Parse(path string, text []byte, builtins []string) (*Config, []Warning, err
 // set takes over what is said about the hub itself.
 func (c *Config) set(s settings) {
 	c.Language, c.Callers, c.Audit, c.Events, c.Store, c.Traces = s.Language, s.Callers, s.Audit, s.Events, s.Store, s.Traces
+	c.Policy, c.Approval, c.Auth = s.Policy, s.Approval, s.Auth
 }
 
 // number sets the servers' places.

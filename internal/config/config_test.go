@@ -190,6 +190,9 @@ func showLife(b *strings.Builder, s hub.Server) {
 		{"gate", s.Gate, usual.Gate},
 		{"tool-cache", s.ToolCache, usual.ToolCache},
 		{"no-validate", s.NoValidate, usual.NoValidate},
+		{"trusted", s.Trusted, usual.Trusted},
+		{"tags", fmt.Sprintf("%q", s.Tags), fmt.Sprintf("%q", usual.Tags)},
+		{"tenants", fmt.Sprintf("%q", s.Tenants), fmt.Sprintf("%q", usual.Tenants)},
 	} {
 		if f.is != f.was {
 			fmt.Fprintf(b, "  %s %+v\n", f.name, f.is)
@@ -234,11 +237,22 @@ func showSettings(b *strings.Builder, c *Config) {
 		{"audit", c.Audit, usual.Audit},
 		{"events", c.Events, usual.Events},
 		{"traces", c.Traces, usual.Traces},
+		{"policy", head(c.Policy), head(usual.Policy)},
+		{"approval", c.Approval, usual.Approval},
 	} {
 		if !reflect.DeepEqual(f.is, f.was) {
 			fmt.Fprintf(b, "%s %+v\n", f.name, f.is)
 		}
 	}
+	for _, r := range c.Policy.Rules {
+		fmt.Fprintf(b, "  %+v\n", r)
+	}
+}
+
+// head is a policy without its rules.
+func head(p hub.Policy) hub.Policy {
+	p.Rules = nil
+	return p
 }
 
 func TestDefault(t *testing.T) {
@@ -254,6 +268,7 @@ func TestDefault(t *testing.T) {
 		Servers: want, CacheTTL: time.Hour, Language: message.English,
 		Audit:  Audit{Retention: 90 * 24 * time.Hour, Arguments: true, MaxArguments: 4096},
 		Events: Events{Retention: 24 * time.Hour}, Traces: Traces{Sample: 1},
+		Approval: hub.Approval{Expires: 5 * time.Minute, Hold: 45 * time.Second, Pending: 100},
 	}
 	if diff := cmp.Diff(whole, Default([]string{"calculator", "datetime"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)

@@ -132,6 +132,9 @@ func (h hider) walk(v *hujson.Value, in setting, name string) {
 			if password && at == plain && c.name(i) == "default" {
 				at = inSecret // an input of VS Code
 			}
+			if in == plain && isIdentity(c.name(i), child) {
+				at = plain // what is secret in it has a name of its own
+			}
 			h.walk(child, at, c.name(i))
 		case in == inArgs:
 			h.walk(child, in, before)

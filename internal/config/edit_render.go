@@ -26,6 +26,7 @@ func Render(s hub.Server) []byte {
 	r.text("cwd", s.Dir)
 	r.text("url", s.URL)
 	r.pairs("headers", s.Headers)
+	r.oauth(s.OAuth)
 	r.flag("enabled", s.Enabled, true)
 	r.life(&s)
 	if s.Priority != usualPriority(s.Kind) {
@@ -48,6 +49,9 @@ func Render(s hub.Server) []byte {
 	if s.Spill != 0 {
 		r.text("spill", memoryText(int64(s.Spill)))
 	}
+	r.list("tenants", s.Tenants)
+	r.flag("trusted", s.Trusted, false)
+	r.list("tags", s.Tags)
 	r.flag("simulated", s.Simulated, false)
 	r.list("tools", s.Rules.Allow)
 	r.list("denyTools", s.Rules.Deny)

@@ -14,7 +14,7 @@ import (
 
 // Seal returns an entry, which is an object as JSON, with its secrets replaced
 // by placeholders ${secret:NAME}, each after put has stored the value under
-// that name: "apiKey", every value of "headers", and those of "env" that are
+// that name: "apiKey", the secrets in "oauth", every value of "headers", and those of "env" that are
 // called like a secret or look like one. What holds a placeholder already
 // stays, and so does everything else.
 //
@@ -33,6 +33,10 @@ func Seal(entry []byte, key string, put func(name, value string) error) ([]byte,
 					if err := sealValue(values.value(j), in, values.name(j), sealedName(key, member, values.name(j)), put); err != nil {
 						return err
 					}
+				}
+			case member == "oauth", member == "auth":
+				if err := sealOAuth(v, key, member, put); err != nil {
+					return err
 				}
 			case member == "apiKey":
 				if err := sealValue(v, in, member, sealedName(key, member), put); err != nil {

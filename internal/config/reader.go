@@ -36,6 +36,7 @@ type reader struct {
 	profiles []hub.Profile
 	pools    []pooled
 	settings settings
+	policy   policyReading
 
 	servers   []hub.Server
 	seen      map[string]int // where each key was first
@@ -111,7 +112,7 @@ func (r *reader) setting(m member) bool {
 			r.general(m)
 		}
 		return true
-	case "language", "callers", "store", "audit", "events", "telemetry":
+	case "language", "callers", "store", "audit", "events", "telemetry", "policy", "approval", "auth":
 		if r.foreign { // which has some of these words, too
 			return false
 		}
@@ -196,7 +197,7 @@ func (r *reader) unknownTop(unknown []member) {
 // topMembers are the names with a meaning at the top of a file of ours.
 func topMembers() []string {
 	return []string{
-		"mcpServers", groupsMember, "clients", "callers", "language", "store", "audit", "events", "telemetry",
+		"mcpServers", groupsMember, "clients", "callers", "language", "auth", "policy", "approval", "store", "audit", "events", "telemetry",
 		"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema",
 	}
 }
@@ -225,7 +226,7 @@ func (r *reader) config() *Config {
 	own := make(map[string]hub.Server) // built-ins with the file's settings
 	var rest []hub.Server
 	for _, s := range r.servers {
-		if s.Kind == hub.KindBuiltin {
+		if s.Kind == hub.KindBuiltin && slices.Contains(r.builtins, s.Key) {
 			own[s.Key] = s
 		} else {
 			rest = append(rest, s)
@@ -246,6 +247,7 @@ func (r *reader) config() *Config {
 	r.preload(c.Servers)
 	r.flip(c.Servers)
 	r.missing(c.Servers)
+	r.absent(c.Servers)
 	return c
 }
 

@@ -35,6 +35,8 @@ func Resolve(s hub.Server, r *secret.Resolver) (hub.Server, []string, *hub.Error
 		f.stdio(&s)
 	case s.Kind.Remote():
 		f.remote(&s)
+	case s.Kind == hub.KindBuiltin:
+		s.Env = f.env(s.Env, "")
 	}
 	if f.err == nil {
 		return s, f.secrets, nil
@@ -209,4 +211,5 @@ func (f *filling) remote(s *hub.Server) {
 	if s.Headers = headers; len(headers) == 0 {
 		s.Headers = nil
 	}
+	f.oauth(s)
 }

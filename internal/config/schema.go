@@ -54,6 +54,9 @@ func Schema() []byte {
 			"clients":               clientsSchema(),
 			"callers":               callersSchema(),
 			"language":              languageSchema("Of what Toolcrib says to clients that do not say which language they want."),
+			"auth":                  authSchema(),
+			"policy":                policySchema(),
+			"approval":              approvalSchema(),
 			"store":                 storeSchema(),
 			"audit":                 auditSchema(),
 			"events":                eventsSchema(),
@@ -63,7 +66,7 @@ func Schema() []byte {
 			"force_refresh_on_init": forceRefreshSchema(),
 		},
 		PropertyOrder: []string{
-			"$schema", "mcpServers", groupsMember, "clients", "callers", "language", "store", "audit", "events", "telemetry",
+			"$schema", "mcpServers", groupsMember, "clients", "callers", "language", "auth", "policy", "approval", "store", "audit", "events", "telemetry",
 			"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init",
 		},
 		Defs: map[string]*jsonschema.Schema{"server": server},

@@ -30,6 +30,7 @@ func clientsSchema() *jsonschema.Schema {
 		field{"maxTools", "How many tools it takes. Of more, the first are listed, and `find_tool` and `call_tool` lead to the rest.", countSchema(1, maxToolCap, "")()},
 		field{"listChanged", "false: it is not told that lists have changed.", onSchema()},
 		field{"embedLinks", "true: in results, links to resources are replaced by what they lead to, since the client cannot read them.", offSchema()},
+		field{"approvalHold", "How long its calls wait for a person to agree before they are answered with a ticket, from 1s to 10m. By default as long as `approval` says, or until the request expires where the client asks to be told of progress.", &jsonschema.Schema{Type: "string", Examples: []any{"20s", "5m"}}},
 		field{"language", "Of what Toolcrib says to it, whatever it asks for.", languageSchema("")},
 	)
 	item.Required = []string{"client"}

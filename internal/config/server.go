@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/preset"
 )
 
 const (
@@ -274,5 +275,8 @@ func (e *entry) readSpill(m member) {
 	e.size(m, `a text such as "256KiB", a number of bytes, or "off"`, minSpill, maxSpill, func(n int64) { e.server.Spill = int(n) })
 }
 
-// isBuiltin reports whether a built-in server has the key.
-func (r *reader) isBuiltin(key string) bool { return slices.Contains(r.builtins, key) }
+// isBuiltin reports whether a built-in server has the key, be it part of every
+// configuration or only of those with an entry for it.
+func (r *reader) isBuiltin(key string) bool {
+	return slices.Contains(r.builtins, key) || preset.IsBuiltin(key)
+}

@@ -17,6 +17,9 @@ type settings struct {
 	Audit    Audit
 	Events   Events
 	Traces   Traces
+	Policy   hub.Policy
+	Approval hub.Approval
+	Auth     hub.Auth
 }
 
 // Store says where the hub keeps what it writes down. It holds for the next
@@ -68,6 +71,7 @@ func usualSettings() settings {
 		Audit:    Audit{Retention: usualAuditRetention, Arguments: true, MaxArguments: usualMaxArguments},
 		Events:   Events{Retention: usualEventRetention},
 		Traces:   Traces{Sample: 1},
+		Approval: usualApproval(),
 	}
 }
 
@@ -98,6 +102,12 @@ func (r *reader) readSetting(m member) {
 		}})
 	case "telemetry":
 		e.telemetry(&s.Traces, m)
+	case "policy":
+		r.readPolicy(m)
+	case "approval":
+		e.readApproval(&s.Approval, m)
+	case "auth":
+		e.readAuth(&s.Auth, m)
 	}
 }
 
@@ -163,5 +173,5 @@ func atStart(a, b *Config) []string {
 // sameSettings reports whether two configurations say the same about the hub
 // itself, but for what holds from the next start on.
 func sameSettings(a, b *Config) bool {
-	return a.Language == b.Language && a.Callers == b.Callers && a.Audit == b.Audit && a.Events == b.Events
+	return a.Language == b.Language && a.Callers == b.Callers && a.Audit == b.Audit && a.Events == b.Events && samePolicy(a, b) && sameAuth(a, b)
 }

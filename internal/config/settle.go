@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/preset"
 	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
@@ -171,7 +172,7 @@ func (e *entry) run(command member) {
 	if s.Dir == "" {
 		s.Dir = e.dir
 	}
-	e.useless(`a server with "command"`, "headers", "apiKey", "maxReconnectAttempts", "healthCheckPath", "simulated")
+	e.useless(`a server with "command"`, "headers", "apiKey", "oauth", "maxReconnectAttempts", "healthCheckPath", "simulated")
 	e.leaveOutOurselves()
 }
 
@@ -185,6 +186,7 @@ func (e *entry) reach(link member, kind hub.Kind) {
 	e.checkURL(link)
 	e.useless(`a server with "url"`, "args", "env", "envFile", "cwd", "limits", "sandbox", "directNode", "simulated")
 	e.leaveOutOurselves()
+	defer e.settleOAuth()
 	if e.apiKey == "" {
 		return
 	}
@@ -227,7 +229,11 @@ func (e *entry) embedded() {
 // builtin is an entry that changes the settings of a built-in server.
 func (e *entry) builtin() {
 	e.server.Kind = hub.KindBuiltin
-	e.useless("a built-in server", append(lifeMembers(), "command", "url", "args", "env", "envFile", "cwd", "headers", "apiKey")...)
+	useless := append(lifeMembers(), "command", "url", "args", "envFile", "cwd", "headers", "apiKey", "oauth")
+	if !preset.IsBuiltin(e.server.Key) { // those that may reach others have keys and addresses in it
+		useless = append(useless, "env")
+	}
+	e.useless("a built-in server", useless...)
 }
 
 // useless warns about members that have no effect on such a server, and drops
@@ -240,10 +246,13 @@ func (e *entry) useless(such string, names ...string) {
 	}
 	s := &e.server
 	if s.Kind != hub.KindStdio {
-		s.Command, s.Args, s.Env, s.EnvFile, s.Dir = "", nil, nil, "", ""
+		s.Command, s.Args, s.EnvFile, s.Dir = "", nil, "", ""
+		if s.Kind != hub.KindBuiltin || !preset.IsBuiltin(s.Key) {
+			s.Env = nil
+		}
 	}
 	if !s.Kind.Remote() {
-		s.URL, s.Headers = "", nil
+		s.URL, s.Headers, s.OAuth = "", nil, nil
 	}
 	if s.Kind != hub.KindBuiltin {
 		s.Simulated = false

@@ -68,6 +68,10 @@ func ownTerms() []term {
 			doc: "Sent to `url` as `Authorization: Bearer <apiKey>`, unless `headers` has an Authorization of its own.",
 		},
 		{
+			name: "oauth", schema: oauthSchema, read: (*entry).readOAuth,
+			doc: "How Toolcrib logs in at a remote server. It need not be there: a server that asks for a login by OAuth is offered one. `false`: never.",
+		},
+		{
 			name: "name", schema: textSchema, read: (*entry).readName,
 			doc: "Name for people. By default the server's key.",
 		},
@@ -224,6 +228,18 @@ func ownTerms() []term {
 			doc: "From which size on a tool's result is kept in Toolcrib, and links to its pages are given instead: a text such as \"256KiB\", or a number of bytes; 0 or \"off\" for never.",
 		},
 		{
+			name: "tenants", schema: wordsSchema, read: (*entry).readTenants,
+			doc: "Whose the server is: names of tenants, or `*` for everybody. By default it belongs to Toolcrib itself, and no tenant sees it.",
+		},
+		{
+			name: "trusted", schema: offSchema, read: (*entry).readTrusted,
+			doc: "true: what the server's tools say about themselves is believed also where it makes them look harmless, such as that they only read.",
+		},
+		{
+			name: "tags", schema: wordsSchema, read: (*entry).readTags,
+			doc: "Words that rules can name the server by, such as `internal`.",
+		},
+		{
 			name: "simulated", schema: offSchema, read: (*entry).readSimulated,
 			doc: "true: a built-in server only pretends, and says so. Of built-in servers only.",
 		},
@@ -260,9 +276,8 @@ func foreignTerms() []term {
 		{name: "iconPath", whose: "LibreChat"},
 		{name: "chatMenu", whose: "LibreChat"},
 		{name: "serverInstructions", whose: "LibreChat"},
-		{name: "oauth", whose: "several programs", note: "this version does not log in with OAuth"},
-		{name: "auth", whose: "several programs", note: "this version does not log in with OAuth"},
-		{name: "authProviderType", whose: "Gemini CLI", note: "this version does not log in with OAuth"},
+		{name: "auth", like: "oauth", whose: "Cursor and FastMCP", read: (*entry).readOAuth},
+		{name: "authProviderType", whose: "Gemini CLI", note: "how to log in is found out from the server"},
 		{name: "headersHelper", whose: "Claude Code", note: "this version runs no program to get headers"},
 		{name: "settings", whose: "Zed", note: "only Zed's extensions read it"},
 	}

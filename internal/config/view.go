@@ -172,6 +172,9 @@ func (r *reader) readClients(m member) {
 				profile.Deaf = !on
 			}},
 			part{"embedLinks", func(m member) { p.set(&profile.EmbedLinks, m) }},
+			part{"approvalHold", func(m member) {
+				p.keep(&profile.Hold, m, keeping{minHold, maxHold, false, `a text such as "5m" or "90s"`})
+			}},
 			part{"language", func(m member) { p.language(&profile.Language, m) }},
 		)
 		client := strings.ToLower(profile.Client)

@@ -19,6 +19,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/oauth"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/toolindex"
 	"github.com/toolcrib/toolcrib/internal/upstream"
@@ -31,6 +32,7 @@ type Options struct {
 	Fleet    *fleet.Fleet // made of the same source
 	Catalog  *catalog.Catalog
 	Secrets  *secret.Store
+	Logins   *oauth.Keeper // at servers; nil for none
 	Log      *slog.Logger
 
 	// Brief is for a hub that a command makes for itself, perhaps with another

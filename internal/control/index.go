@@ -8,15 +8,16 @@ import (
 	"github.com/toolcrib/toolcrib/internal/toolindex"
 )
 
-// Index is the tools that are offered and that a query asks for; see
-// [toolindex.Find].
-func (c *Control) Index(q toolindex.Query) []toolindex.Entry {
-	return toolindex.Find(c.opt.Catalog.Snapshot(), c.opt.Costs, q)
+// Index is the tools of what a caller sees that are offered and that a query asks
+// for; see [toolindex.Find].
+func (c *Control) Index(view *catalog.View, q toolindex.Query) []toolindex.Entry {
+	all := toolindex.Find(view.Snapshot(), c.opt.Costs, q)
+	return slices.DeleteFunc(all, func(e toolindex.Entry) bool { return !view.Sees(e.Server) })
 }
 
-// ExportIndex is the file with all tools that are offered.
-func (c *Control) ExportIndex() []byte {
-	return toolindex.Encode(c.Index(toolindex.Query{}), time.Now())
+// ExportIndex is the file with all tools of what a caller sees that are offered.
+func (c *Control) ExportIndex(view *catalog.View) []byte {
+	return toolindex.Encode(c.Index(view, toolindex.Query{}), time.Now())
 }
 
 // IndexImport is what became of an index that was taken over.

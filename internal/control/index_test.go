@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -27,10 +28,20 @@ func (s *shop) lists(key string, pairs ...string) {
 	s.catalog.Listed(server.Definition, hub.Lists{Asked: hub.ListTools, Tools: tools})
 }
 
+// everything is the view of a caller of the hub itself.
+func (s *shop) everything() *catalog.View {
+	s.t.Helper()
+	view, err := s.catalog.View(hub.Viewer{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return view
+}
+
 // found are the names of what a query finds.
 func (s *shop) found(q toolindex.Query) string {
 	var all []string
-	for _, e := range s.Index(q) {
+	for _, e := range s.Index(s.everything(), q) {
 		all = append(all, e.Name)
 	}
 	return strings.Join(all, " ")
@@ -50,7 +61,7 @@ func TestIndexFromOneHubToAnother(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 
-	text := from.ExportIndex()
+	text := from.ExportIndex(from.everything())
 	text = []byte(strings.Replace(string(text), `"servers": [`, `"servers": [{"server_id":"foreign","tools":[]},`, 1))
 	to.lists("b", "stay", "")
 	done, err := to.ImportIndex(text, true)
@@ -63,7 +74,7 @@ func TestIndexFromOneHubToAnother(t *testing.T) {
 	if got := to.found(toolindex.Query{}); got != "b__stay a__go a__see" {
 		t.Errorf("found %q", got)
 	}
-	if e := to.Index(toolindex.Query{Tool: "see"})[0]; e.Live {
+	if e := to.Index(to.everything(), toolindex.Query{Tool: "see"})[0]; e.Live {
 		t.Error("what was imported is live")
 	}
 

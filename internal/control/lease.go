@@ -31,32 +31,52 @@ const (
 // Grant is what a holder has got. The names are in the order of the request,
 // each once.
 type Grant struct {
-	Holder  string
+	Holder  string   // as it calls itself
 	Tools   []string // names that are held
 	Unknown []string // names that stand for nothing, or for a server that is disabled or stopped
 	Started []string // keys of the servers that were idle and are being started
 	Expires time.Time
 }
 
-// Held is a lease on a server.
+// Held is a lease on a server, of a holder of the tenant.
 type Held struct {
 	Server string
+	Tenant string
 	hub.Lease
+}
+
+// nameOf is what the fleet knows a holder by: those of two tenants may have the
+// same name. [HolderOf] is the way back.
+func nameOf(tenant, holder string) string {
+	if tenant == "" {
+		return holder
+	}
+	return tenant + "\x00" + holder
+}
+
+// HolderOf returns the tenant and the name of a holder by what the fleet knows it
+// by.
+func HolderOf(name string) (tenant, holder string) {
+	if tenant, holder, ok := strings.Cut(name, "\x00"); ok {
+		return tenant, holder
+	}
+	return "", name
 }
 
 // leases are those that were asked for here. The lock is held while the fleet is
 // told, so that it hears of them in the order in which they were made.
 type leases struct {
 	mu   sync.Mutex
-	held map[string]*tenancy // by holder
+	held map[string]*tenancy // by nameOf
 	size int                 // names of all of them
 	due  chan struct{}       // says, at most once, that another lease may expire first; of capacity 1
 }
 
 // tenancy is what one holder has.
 type tenancy struct {
-	names   []string // that it asked for
-	holds   []hold   // that they stand for, each once
+	viewer  hub.Viewer // by whose eyes the names are read
+	names   []string   // that it asked for
+	holds   []hold     // that they stand for, each once
 	expires time.Time
 }
 
@@ -66,7 +86,7 @@ type hold struct{ server, tool string }
 // Lease keeps the servers of tools from being ended for want of use, and starts
 // those that are idle, without waiting for them. Names are those by which tools
 // are called, or keys of servers; of a server whose tools are not known yet, the
-// key and "__" are enough of a name. What the holder had before ends, so that it
+// key and "__" are enough of a name. They are what the viewer sees by them. What the holder had before ends, so that it
 // asks again, with all it needs, before the lease expires; a ttl of 0 is
 // [DefaultTTL]. A key goes before a tool that another server calls so. Any caller may ask in any holder's name: a lease has servers
 // running, and gives no right to them.
@@ -75,7 +95,7 @@ type hold struct{ server, tool string }
 //
 // The error is [message.BodyInvalid]: of names or a ttl beyond their bounds, or
 // if too many others hold leases.
-func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant, error) {
+func (c *Control) Lease(viewer hub.Viewer, holder string, tools []string, ttl time.Duration) (Grant, error) {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
@@ -90,7 +110,8 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	}
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
-	t, ok := c.leases.held[holder]
+	name := nameOf(viewer.Tenant, holder)
+	t, ok := c.leases.held[name]
 	if !ok {
 		t = &tenancy{}
 	}
@@ -101,9 +122,11 @@ func (c *Control) Lease(holder string, tools []string, ttl time.Duration) (Grant
 	case size > maxLeased:
 		return Grant{}, unfit(message.Say("tools: all holders together may name %d, and others have most of them", maxLeased))
 	}
-	c.leases.held[holder], c.leases.size = t, size
+	c.leases.held[name], c.leases.size = t, size
+	t.viewer = hub.Viewer{Tenant: viewer.Tenant, Scope: viewer.Scope}
 	t.names, t.expires = names, time.Now().Add(ttl)
-	g := c.let(holder, t)
+	g := c.let(name, t)
+	g.Holder = holder
 	select {
 	case c.leases.due <- struct{}{}:
 	default:
@@ -140,7 +163,10 @@ func leaseFault(holder string, tools []string, ttl time.Duration) message.Phrase
 // the lock.
 func (c *Control) let(holder string, t *tenancy) Grant {
 	g := Grant{Holder: holder, Tools: []string{}, Unknown: []string{}, Started: []string{}, Expires: t.expires}
-	snapshot := c.opt.Catalog.Snapshot()
+	view, err := c.opt.Catalog.View(t.viewer)
+	if err != nil {
+		return g // no view of everything is ever missing
+	}
 	was := make(map[hold]bool, len(t.holds))
 	for _, h := range t.holds {
 		was[h] = true
@@ -148,7 +174,7 @@ func (c *Control) let(holder string, t *tenancy) Grant {
 	is := make(map[hold]bool, len(t.names))
 	var holds []hold
 	for _, name := range t.names {
-		h, known := c.meaning(snapshot, name)
+		h, known := c.meaning(view, name)
 		if known && !was[h] && !is[h] {
 			started, err := c.opt.Fleet.Hold(h.server, holder, h.tool)
 			if known = err == nil; started {
@@ -176,8 +202,8 @@ func (c *Control) let(holder string, t *tenancy) Grant {
 
 // meaning is what a name stands for: a tool by its exposed name, a server, any
 // other tool, or one of a server whose tools are not known yet.
-func (c *Control) meaning(snapshot *catalog.Snapshot, name string) (hold, bool) {
-	e, known := snapshot.Resolve(name)
+func (c *Control) meaning(view *catalog.View, name string) (hold, bool) {
+	e, known := view.Tool(name)
 	if known && e.Exposed == name {
 		return hold{e.Server.Key, e.Tool.Name}, true
 	}
@@ -187,13 +213,13 @@ func (c *Control) meaning(snapshot *catalog.Snapshot, name string) (hold, bool) 
 		s := &servers[i]
 		rest, ok := strings.CutPrefix(name, s.Key)
 		switch {
-		case !ok:
+		case !ok || !view.Sees(s.Key):
 			continue
 		case rest == "":
 			return hold{s.Key, ""}, s.Enabled
 		}
 		tool, ok := strings.CutPrefix(rest, catalog.Separator)
-		if ok && tool != "" && s.Enabled && later.server == "" && !snapshot.Listed(s.Key) {
+		if ok && tool != "" && s.Enabled && later.server == "" && !view.Snapshot().Listed(s.Key) {
 			later = hold{s.Key, tool}
 		}
 	}
@@ -201,6 +227,26 @@ func (c *Control) meaning(snapshot *catalog.Snapshot, name string) (hold, bool) 
 		return hold{e.Server.Key, e.Tool.Name}, true
 	}
 	return later, later.server != ""
+}
+
+// Renew has the leases of a holder expire no sooner than ttl from now; 0 is
+// [DefaultTTL], and less than there is left changes nothing. It reports false if
+// the holder has none.
+func (c *Control) Renew(tenant, holder string, ttl time.Duration) bool {
+	if ttl == 0 {
+		ttl = DefaultTTL
+	}
+	now := time.Now()
+	c.leases.mu.Lock()
+	defer c.leases.mu.Unlock()
+	t, ok := c.leases.held[nameOf(tenant, holder)]
+	if !ok || !t.expires.After(now) { // which nobody may have ended yet
+		return false
+	}
+	if next := now.Add(ttl); next.After(t.expires) {
+		t.expires = next
+	}
+	return true
 }
 
 // relet has what every holder needs looked up in another configuration.
@@ -212,15 +258,16 @@ func (c *Control) relet() {
 	}
 }
 
-// Release ends all leases of a holder. The error is [message.LeaseUnknown].
-func (c *Control) Release(holder string) error {
+// Release ends all leases of a tenant's holder. The error is [message.LeaseUnknown].
+func (c *Control) Release(tenant, holder string) error {
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
-	t, ok := c.leases.held[holder]
+	name := nameOf(tenant, holder)
+	t, ok := c.leases.held[name]
 	if !ok {
 		return hub.E(message.LeaseUnknown, nil, "holder", message.Quote(holder))
 	}
-	c.end(holder, t)
+	c.end(name, t)
 	return nil
 }
 
@@ -239,7 +286,9 @@ func (c *Control) Leases() []Held {
 	var all []Held
 	for _, st := range c.opt.Fleet.Status() {
 		for _, l := range st.Leases {
-			all = append(all, Held{st.Key, l})
+			h := Held{Server: st.Key, Lease: l}
+			h.Tenant, h.Holder = HolderOf(l.Holder)
+			all = append(all, h)
 		}
 	}
 	return all
@@ -270,7 +319,8 @@ func (c *Control) expire(now time.Time) time.Duration {
 		left := t.expires.Sub(now)
 		if left <= 0 {
 			c.end(holder, t)
-			c.opt.Log.Info("a lease has expired", "holder", holder)
+			tenant, name := HolderOf(holder)
+			c.opt.Log.Info("a lease has expired", "holder", name, "tenant", tenant)
 			continue
 		}
 		next = min(next, left)

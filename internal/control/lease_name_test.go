@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -18,13 +19,13 @@ func TestLeasedNamesTogether(t *testing.T) {
 	for i := range 20 {
 		s.lease(fmt.Sprint(i), time.Hour, many...)
 	}
-	_, err := s.Lease("other", []string{"a"}, 0)
+	_, err := s.Lease(hub.Viewer{}, "other", []string{"a"}, 0)
 	wantCode(t, err, message.BodyInvalid)
-	wantCode(t, s.Release("other"), message.LeaseUnknown)
+	wantCode(t, s.Release("", "other"), message.LeaseUnknown)
 	s.lease("0", 0, many...) // in place of as many
 	s.lease("0", 0, many[1:]...)
 	s.lease("other", 0, "a")
-	if err := s.Release("1"); err != nil {
+	if err := s.Release("", "1"); err != nil {
 		t.Fatal(err)
 	}
 	s.lease("2", 0, many...)

@@ -34,7 +34,7 @@ func (s *shop) wantLeases(want ...string) {
 
 func (s *shop) lease(holder string, ttl time.Duration, names ...string) control.Grant {
 	s.t.Helper()
-	g, err := s.Lease(holder, names, ttl)
+	g, err := s.Lease(hub.Viewer{}, holder, names, ttl)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestLease(t *testing.T) {
 	s.wantLeases("a two echo", "b one", "b one echo")
 	s.lease("two", 0)
 	s.wantLeases("b one", "b one echo")
-	if err := s.Release("one"); err != nil {
+	if err := s.Release("", "one"); err != nil {
 		t.Fatal(err)
 	}
 	s.wantLeases()
-	wantCode(t, s.Release("one"), message.LeaseUnknown)
-	if err := s.Release("two"); err != nil { // who holds nothing is known all the same
+	wantCode(t, s.Release("", "one"), message.LeaseUnknown)
+	if err := s.Release("", "two"); err != nil { // who holds nothing is known all the same
 		t.Fatal(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestLeaseFollowsConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wantLeases("b h tool", "a h")
-	if err := s.Release("h"); err != nil {
+	if err := s.Release("", "h"); err != nil {
 		t.Fatal(err)
 	}
 	s.wantLeases()
@@ -143,7 +143,7 @@ func TestLeaseExpires(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		s.wantLeases()
-		wantCode(t, s.Release("long"), message.LeaseUnknown)
+		wantCode(t, s.Release("", "long"), message.LeaseUnknown)
 	})
 }
 
@@ -169,7 +169,7 @@ func TestLeaseBounds(t *testing.T) {
 		"long ttl":       {"h", []string{"a"}, 24*time.Hour + 1},
 		"ttl of the day": {"h", []string{"a"}, -time.Second},
 	} {
-		_, err := s.Lease(c.holder, c.tools, c.ttl)
+		_, err := s.Lease(hub.Viewer{}, c.holder, c.tools, c.ttl)
 		if !hub.IsCode(err, message.BodyInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -179,10 +179,10 @@ func TestLeaseBounds(t *testing.T) {
 	for i := range 999 {
 		s.lease(fmt.Sprint(i), time.Second)
 	}
-	_, err := s.Lease("one more", nil, 0)
+	_, err := s.Lease(hub.Viewer{}, "one more", nil, 0)
 	wantCode(t, err, message.BodyInvalid)
 	s.lease("0", 0, "a")
-	if err := s.Release("1"); err != nil {
+	if err := s.Release("", "1"); err != nil {
 		t.Fatal(err)
 	}
 	s.lease("one more", 0)
@@ -198,11 +198,11 @@ func TestLeasesAndChangesMeet(t *testing.T) {
 		all.Go(func() {
 			for range rounds {
 				for _, names := range [][]string{{"a", "b__t"}, {"b"}} {
-					if _, err := s.Lease(holder, names, 0); err != nil {
+					if _, err := s.Lease(hub.Viewer{}, holder, names, 0); err != nil {
 						t.Error(err)
 					}
 				}
-				if err := s.Release(holder); err != nil {
+				if err := s.Release("", holder); err != nil {
 					t.Error(err)
 				}
 			}
@@ -216,4 +216,33 @@ func TestLeasesAndChangesMeet(t *testing.T) {
 	}
 	all.Wait()
 	s.wantLeases()
+}
+
+// A lease that is renewed holds from then on, with what it had; one that has
+// expired does not come back.
+func TestLeaseIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, one("a"))
+		s.watch(func(ctx context.Context) { _ = s.ExpireLeases(ctx) })
+		s.lease("proxy", 0, "a")
+		if s.Renew("", "nobody", 0) {
+			t.Error("nobody's lease is renewed")
+		}
+		for range 3 {
+			time.Sleep(control.DefaultTTL - time.Second)
+			if !s.Renew("", "proxy", 0) {
+				t.Fatal("it has expired")
+			}
+		}
+		s.Renew("", "proxy", time.Second) // no sooner than it was
+		time.Sleep(control.DefaultTTL - 1)
+		synctest.Wait()
+		s.wantLeases("a proxy")
+		time.Sleep(1)
+		synctest.Wait()
+		s.wantLeases()
+		if s.Renew("", "proxy", 0) {
+			t.Error("it came back")
+		}
+	})
 }

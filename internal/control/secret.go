@@ -46,7 +46,7 @@ func users(src Source, text []byte) map[string][]string {
 			used[name] = append(used[name], key)
 		}
 	}
-	for _, member := range []string{"store", "telemetry"} {
+	for _, member := range []string{"store", "telemetry", "auth"} {
 		for _, name := range config.SealedBy(text, member) {
 			used[name] = append(used[name], member)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/preset"
 )
 
 // Server is a server as operators see it.
@@ -140,11 +141,11 @@ func (c *Control) Change(key string, entry []byte) error {
 }
 
 // Remove takes a server out of the file and ends it, and forgets the sealed
-// values that only its entry refers to. It does not wait until the server has
-// ended. A built-in one goes back to its default settings; the error is
+// values that only its entry refers to, and the logins at it. It does not wait until
+// the server has ended. A built-in one goes back to its default settings; the error is
 // [message.ServerBuiltin] if it has none but these.
 func (c *Control) Remove(key string) error {
-	return c.edit(func(d *draft) error {
+	err := c.edit(func(d *draft) error {
 		switch {
 		case !d.has(key):
 			return unknown(key)
@@ -157,15 +158,23 @@ func (c *Control) Remove(key string) error {
 		}
 		return err
 	})
+	if err == nil && c.opt.Logins != nil {
+		c.opt.Logins.Forget(key)
+	}
+	return err
 }
 
 // SetEnabled switches a server on or off in the file, and waits, within ctx,
-// until one that is switched off has ended.
+// until one that is switched off has ended. A preset (package preset) that is
+// switched on gets an entry if it has none.
 func (c *Control) SetEnabled(ctx context.Context, key string, enabled bool) error {
 	err := c.edit(func(d *draft) error {
 		s, ok := find(d.Config, key)
 		switch {
 		case !ok:
+			if p, known := preset.Find(key); known && enabled {
+				return d.set(key, p.Entry(true))
+			}
 			return unknown(key)
 		case s.Enabled == enabled:
 			return nil

@@ -32,6 +32,9 @@ func (l Layout) SealKey() string { return l.join("keys", "age.key") }
 // Secrets is the file with the sealed values.
 func (l Layout) Secrets() string { return l.join("secrets.json") }
 
+// Logins is the file with the sealed logins at servers.
+func (l Layout) Logins() string { return l.join("logins.json") }
+
 // Store is the file of the database, unless it is kept elsewhere.
 func (l Layout) Store() string { return l.join("toolcrib.db") }
 

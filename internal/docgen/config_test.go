@@ -109,6 +109,8 @@ func (p *property) kind() string {
 		return "false or object"
 	case "[integer string]":
 		return "whole number or text"
+	case "[string array]":
+		return "text or array of texts"
 	case "[number string]":
 		return "number or text"
 	default:

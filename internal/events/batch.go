@@ -74,7 +74,7 @@ func (m *maker) batch(events []*event, latest map[string]*event) (b batch, n int
 // stands.
 func (m *maker) add(e *event) (from, to int) {
 	b := strconv.AppendInt(append(m.body, `{"n":`...), e.seq, 10)
-	for _, m := range [...]struct{ name, value string }{{"server", e.server}, {"session", e.session}, {"subject", e.subject}} {
+	for _, m := range [...]struct{ name, value string }{{"server", e.server}, {"session", e.session}, {"tenant", e.tenant}, {"subject", e.subject}} {
 		if m.value != "" {
 			b = append(b, `,"`...)
 			b = append(b, m.name...)
@@ -97,9 +97,9 @@ func decode(body []byte, after, last int64) ([]*event, error) {
 	at := int64(0)
 	for line := range bytes.Lines(body) {
 		var l struct {
-			N                        int64
-			Server, Session, Subject string
-			Event                    json.RawMessage
+			N                                int64
+			Server, Session, Tenant, Subject string
+			Event                            json.RawMessage
 		}
 		var head struct {
 			ID   int64
@@ -116,7 +116,8 @@ func decode(body []byte, after, last int64) ([]*event, error) {
 		}
 		if at = head.ID; at > after {
 			events = append(events, &event{
-				id: at, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, subject: l.Subject, line: string(l.Event), size: len(line),
+				id: at, seq: l.N, kind: head.Kind, server: l.Server, session: l.Session, tenant: l.Tenant, subject: l.Subject,
+				line: string(l.Event), size: len(line),
 			})
 		}
 	}

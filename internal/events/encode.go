@@ -32,7 +32,7 @@ func describe(published hub.Event) *event {
 	switch p := published.(type) {
 	case hub.CallStateChanged:
 		s := &p.State
-		e.kind, e.server, e.session, e.subject = api.KindCallState, s.Server, s.Session, s.Subject
+		e.kind, e.server, e.session, e.tenant, e.subject = api.KindCallState, s.Server, s.Session, s.Tenant, s.Subject
 		e.result = oneLine(s.Result)
 		if s.Code == "" {
 			e.said = s.Error
@@ -40,7 +40,7 @@ func describe(published hub.Event) *event {
 		e.size += 600 + len(s.Arguments) + len(s.Error) + len(s.Message) + len(s.Result)
 	case hub.CallEnded:
 		c := p.Call
-		e.kind, e.server, e.session, e.subject = api.KindCallEnded, c.Server, c.Session, c.Subject
+		e.kind, e.server, e.session, e.tenant, e.subject = api.KindCallEnded, c.Server, c.Session, c.Tenant, c.Subject
 		e.size += 500 + len(c.Name) + len(c.Reason)
 	case hub.ServerChanged:
 		e.kind, e.server = api.KindServerChanged, p.Status.Key
@@ -48,6 +48,9 @@ func describe(published hub.Event) *event {
 	case hub.ToolsDrifted:
 		e.kind, e.server = api.KindToolsDrifted, p.Server
 		e.size += 64 * len(p.Tools)
+	case hub.ApprovalChanged:
+		e.kind, e.server, e.subject, e.tenant = api.KindApprovalChanged, p.Server, p.Subject, p.Tenant
+		e.size += 300 + len(p.Tool)
 	case hub.ToolsChanged:
 		e.kind = api.KindToolsChanged
 	case hub.ResourcesChanged:
@@ -116,6 +119,11 @@ func (e *event) encode(b []byte) []byte {
 			view.Tools = []string{}
 		}
 		b = appendShape(append(b, `,"drift":`...), view)
+	case hub.ApprovalChanged:
+		b = appendShape(append(b, `,"approval":`...), api.EventApproval{
+			ID: p.ID, Status: p.Status, Tenant: p.Tenant, Subject: p.Subject, Server: p.Server, Tool: p.Tool, Risk: p.Risk.String(),
+			Expires: shown(p.Expires), By: p.By,
+		})
 	case nil:
 		b = appendShape(append(b, `,"gap":`...), e.gap)
 	}
@@ -159,6 +167,12 @@ func appendCall(b []byte, c *hub.CallRecord) []byte {
 	m.textOr("tool", c.Tool)
 	m.truth("changing", c.Changing)
 	m.textOr("verdict", c.Verdict)
+	m.textOr("mode", string(c.Mode))
+	m.textOr("risk", c.Risk)
+	m.textOr("rule", c.Rule)
+	m.textOr("approval", c.Approval)
+	m.textOr("grant", c.Grant)
+	m.textOr("tenant", c.Tenant)
 	m.text("outcome", string(c.Outcome))
 	m.textOr("code", c.Code)
 	m.textOr("reason", c.Reason)
@@ -191,6 +205,7 @@ func appendCall(b []byte, c *hub.CallRecord) []byte {
 func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 	m := members{b: append(b, '{')}
 	m.text("session", s.Session)
+	m.textOr("tenant", s.Tenant)
 	m.text("subject", s.Subject)
 	m.text("status", string(s.Status))
 	m.textOr("call", s.Call)
@@ -224,7 +239,7 @@ func appendState(b []byte, s *hub.CallState, now time.Time) []byte {
 // StateView is a state as the HTTP API has it, at the time now.
 func StateView(s *hub.CallState, now time.Time) api.CallState {
 	v := api.CallState{
-		Session: s.Session, Subject: s.Subject, Status: string(s.Status), Call: s.Call, Server: s.Server, Tool: s.Tool,
+		Session: s.Session, Tenant: s.Tenant, Subject: s.Subject, Status: string(s.Status), Call: s.Call, Server: s.Server, Tool: s.Tool,
 		Arguments: arguments(s), Started: moment(s.Started), Ended: moment(s.Ended),
 		Retries: s.Retries, MaxRetries: s.MaxRetries, Outcome: string(s.Outcome), Code: s.Code, Error: s.Error, Message: s.Message,
 		Result: oneLine(s.Result), Others: s.Others, Resets: moment(s.Resets),

@@ -20,6 +20,7 @@ func callView(c *hub.CallRecord) api.EventCall {
 	v := api.EventCall{
 		ID: c.ID, Time: shown(c.Time), Method: c.Method, Subject: c.Subject, Door: string(c.Door), Session: c.Session,
 		Client: c.Client, Group: c.Group, Name: c.Name, Server: c.Server, Tool: c.Tool, Changing: c.Changing, Verdict: c.Verdict,
+		Mode: string(c.Mode), Risk: c.Risk, Rule: c.Rule, Approval: c.Approval, Grant: c.Grant, Tenant: c.Tenant,
 		Outcome: string(c.Outcome), Code: c.Code, Reason: c.Reason, Cached: c.Cached, Queued: float64(c.Queued.Microseconds()) / 1000,
 		Duration: float64(c.Duration.Microseconds()) / 1000, Bytes: c.Bytes, Trace: c.Trace,
 	}
@@ -44,7 +45,8 @@ func TestCallIsItsShape(t *testing.T) {
 		{Time: at},
 		{
 			ID: "id", Time: at, Method: "tools/call", Subject: `a"b`, Door: hub.DoorMCP, Session: "s", Client: "c\n\x01<&>é正", Group: "g",
-			Name: "n", Server: "v", Tool: "t", Arguments: `{"secret":1}`, Digest: "d", Changing: true, Verdict: hub.VerdictAllow,
+			Name: "n", Server: "v", Tool: "t", Arguments: `{"secret":1}`, Digest: "d", Changing: true, Verdict: hub.VerdictAsk,
+			Mode: hub.PolicyEnforce, Risk: "high", Rule: "w", Policy: "p", Approval: "a", Grant: "q", Tenant: "h",
 			Outcome: hub.OutcomeToolError, Code: "x", Reason: "r", Cached: true, Queued: 1500 * time.Microsecond,
 			Attempts: []hub.Attempt{{Server: "a", Code: "timeout", Duration: time.Second}, {Server: "b"}},
 			Duration: 1234567 * time.Nanosecond, Bytes: 42, Trace: "0af7",
@@ -125,11 +127,12 @@ func TestOtherKinds(t *testing.T) {
 			Key: "s", State: hub.StateCrashed, Event: "lost", Since: since, Retry: since, Breaker: hub.BreakerOpen, Tools: 3,
 			Reason: hub.E(message.ServerExited, errors.New("cause of the log"), "server", "s"), Stderr: "private",
 		}},
+		hub.ApprovalChanged{ID: "i", Status: "pending", Tenant: "t", Subject: "u", Server: "s", Tool: "s__t", Risk: hub.RiskHigh, Expires: since, By: "b"},
 	} {
 		l.bus.Publish(e)
 	}
-	all := l.next(t, r, 6)
-	if diff := cmp.Diff([]string{"tools.changed", "resources.changed", "prompts.changed", "tools.drifted", "tools.drifted", "server.changed"}, tools(all)); diff != "" {
+	all := l.next(t, r, 7)
+	if diff := cmp.Diff([]string{"tools.changed", "resources.changed", "prompts.changed", "tools.drifted", "tools.drifted", "server.changed", "approval.changed"}, tools(all)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]*api.EventDrift{{Server: "s", Tools: []string{"a"}}, {Server: "s", Tools: []string{}}}, []*api.EventDrift{all[3].Drift, all[4].Drift}); diff != "" {
@@ -141,6 +144,46 @@ func TestOtherKinds(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, all[5].Server); diff != "" {
 		t.Error(diff)
+	}
+	asked := &api.EventApproval{ID: "i", Status: "pending", Tenant: "t", Subject: "u", Server: "s", Tool: "s__t", Risk: "high", Expires: shown(since), By: "b"}
+	if diff := cmp.Diff(asked, all[6].Approval); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Requests for approval are seen by who makes them, and by who may decide about
+// them: those of the tenant, of servers that they see, also from the database.
+func TestApprovalsSeen(t *testing.T) {
+	tenant := func(name string) *string { return &name }
+	git := func(server string) bool { return server == "git" }
+	e := describe(hub.ApprovalChanged{ID: "i", Tenant: "red", Subject: "ann", Server: "files"})
+	e.id = 5
+	kept, err := decode(written(e), 4, 5)
+	if err != nil || len(kept) != 1 {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		f    Filter
+		want bool
+	}{
+		{Filter{}, true},
+		{Filter{Decides: true}, true},
+		{Filter{Subject: "ann", Tenant: tenant("red")}, true},
+		{Filter{Subject: "bob", Tenant: tenant("red")}, false},
+		{Filter{Subject: "bob", Tenant: tenant("red"), Decides: true}, true},
+		{Filter{Subject: "ann", Tenant: tenant("blue")}, false},
+		{Filter{Subject: "ann", Tenant: tenant("blue"), Decides: true}, false},
+		{Filter{Tenant: tenant("red"), Decides: true, Sees: git}, false},
+	} {
+		for _, one := range []*event{e, kept[0]} {
+			if got := test.f.wants(one); got != test.want {
+				t.Errorf("%+v: %v", test.f, got)
+			}
+		}
+	}
+	call := describe(hub.CallEnded{Call: &hub.CallRecord{Subject: "ann", Tenant: "red"}})
+	if (&Filter{Subject: "bob", Tenant: tenant("red"), Decides: true}).wants(call) {
+		t.Error("who decides sees calls of others")
 	}
 }
 

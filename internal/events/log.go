@@ -93,7 +93,8 @@ type event struct {
 	kind    string
 	server  string
 	session string
-	subject string // whose it is; "" if everybody may see it
+	tenant  string // of whose it is
+	subject string // whose it is; "" if everybody may see it who sees the server
 	result  []byte // of a call, which only the memory keeps
 	said    string // by the server, as its error; the same
 	size    int    // that it takes in memory, about

@@ -16,6 +16,13 @@ type Filter struct {
 	Server   string   // about this one
 	Sessions []string // about one of these; none for all
 	Subject  string   // whose calls may be seen; "" for everybody's
+
+	// Tenant is whose calls may be seen besides; nil for those of all tenants.
+	Tenant *string
+	// Sees reports whether a server may be seen, by its key; nil stands for all.
+	Sees func(server string) bool
+	// Decides has requests for approval be seen whoever's they are, of the tenant.
+	Decides bool
 }
 
 func (f *Filter) wants(e *event) bool {
@@ -25,7 +32,9 @@ func (f *Filter) wants(e *event) bool {
 	case len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.kind),
 		f.Server != "" && e.server != f.Server,
 		len(f.Sessions) > 0 && !slices.Contains(f.Sessions, e.session),
-		f.Subject != "" && e.subject != "" && e.subject != f.Subject:
+		f.Subject != "" && e.subject != "" && e.subject != f.Subject && !(f.Decides && e.kind == api.KindApprovalChanged),
+		f.Tenant != nil && e.subject != "" && e.tenant != *f.Tenant,
+		f.Sees != nil && (e.subject == "" || e.kind == api.KindApprovalChanged) && e.server != "" && !f.Sees(e.server):
 		return false
 	}
 	return true

@@ -201,5 +201,10 @@ func hopeless(reason *hub.Error) bool {
 		message.ServerProtocol, message.PlaceholderUnresolved, message.SandboxMissing, message.SandboxUnusable:
 		return true
 	}
-	return false
+	return shutOut(reason)
+}
+
+// shutOut reports whether the server lets nobody in before somebody has logged in.
+func shutOut(reason *hub.Error) bool {
+	return reason.Code == message.UpstreamLoginNeeded || reason.Code == message.UpstreamLoginFailed
 }

@@ -39,6 +39,15 @@ type Options struct {
 	// connected; see [upstream.Options]. Nil leaves it as it is.
 	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
 
+	// Authorize returns the credentials of an owner for a remote server, whose
+	// placeholders are filled in; nil for none but those of its definition. The owner
+	// is "" for the hub's own connections, by which the server is listed. Nil has
+	// none for anybody.
+	Authorize func(server hub.Server, owner string) transport.Authorizer
+	// Owner names whose credentials a principal uses at a server: "" for the hub's
+	// own, which it shares with others. Nil has no others.
+	Owner func(server string, p hub.Principal) string
+
 	// Listed is called with a server and what it lists each time it has been
 	// asked for that, and before the server is ready. The definition is the one
 	// that it was asked by; there may be another one meanwhile. Calls for one

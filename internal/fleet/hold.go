@@ -307,7 +307,7 @@ func (l *life) grow() {
 			return
 		}
 		defer leave()
-		if g.conn, g.err = l.dial(up, l.together()); g.err == nil {
+		if g.conn, g.err = l.dial(up, "", l.together()); g.err == nil {
 			g.level = l.greet(up, g.conn)
 		}
 		select {

@@ -86,17 +86,24 @@ const settleLimit = 5 * time.Second
 func (l *life) receive(ctx context.Context, g *guest) (*instance, *hub.Error) {
 	s := l.server
 	s.mu.Lock()
+	owner := g.owner
 	take(g.wake)           // this is the attempt that was asked for
 	for len(g.notes) > 0 { // what was told before needs no telling to a server that has asked nothing yet
 		<-g.notes
 	}
 	s.mu.Unlock()
-	legacy := protocol.Legacy
-	conn, err := l.dial(ctx, upstream.Options{
-		Era: &legacy, Capabilities: g.caller.Capabilities, Caller: g.caller.Exchange,
+	opt := upstream.Options{
+		Capabilities: g.caller.Capabilities, Caller: g.caller.Exchange,
 		Updated: func(uri string, raw []byte) { s.updated(&g.board, uri, raw) },
 		Missed:  func() { s.missed(&g.board) },
-	})
+	}
+	if owner == "" {
+		legacy := protocol.Legacy
+		opt.Era = &legacy
+	} else if !g.caller.Own() {
+		opt.Capabilities = []byte(Askable)
+	}
+	conn, err := l.dial(ctx, owner, opt)
 	level := ""
 	if err == nil {
 		level = s.greet(ctx, conn)

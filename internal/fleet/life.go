@@ -8,6 +8,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 )
 
@@ -251,7 +252,7 @@ func (l *life) attempt() (conn *upstream.Conn, err error) {
 	}
 	defer leave()
 	s.book.mark()
-	conn, err = l.dial(l.ctx, l.together())
+	conn, err = l.dial(l.ctx, "", l.together())
 	if err != nil {
 		return nil, err
 	}
@@ -316,9 +317,9 @@ func (l *life) together() upstream.Options {
 	}
 }
 
-// dial opens one connection, by the options that are given and those that all
+// dial opens one connection with the credentials of an owner, by the options that are given and those that all
 // connections of the server have.
-func (l *life) dial(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
+func (l *life) dial(ctx context.Context, owner string, opt upstream.Options) (*upstream.Conn, error) {
 	s := l.server
 	s.mu.Lock()
 	s.starts++
@@ -331,6 +332,9 @@ func (l *life) dial(ctx context.Context, opt upstream.Options) (*upstream.Conn, 
 	opt.Server, opt.ClientInfo, opt.Handshake = def, all.ClientInfo, all.Budget.Handshake
 	opt.Serve, opt.Network, opt.Resolve, opt.Processes = all.Serve, all.Network, all.Resolve, all.Processes
 	opt.Log, opt.Note = all.Log, s.book.note
+	if authorize := all.Authorize; authorize != nil {
+		opt.Authorize = func(server hub.Server) transport.Authorizer { return authorize(server, owner) }
+	}
 	opt.ListsChanged = func(which hub.ListSet) {
 		s.changes.Or(uint32(which))
 		poke(s.stale)

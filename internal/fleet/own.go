@@ -16,6 +16,7 @@ import (
 // one or is to be one; what the caller has subscribed to on it outlives it.
 type guest struct {
 	caller *hub.Caller
+	owner  string              // by whose credentials it is connected; "" for the hub's own
 	board                      // its own connection, and what it has subscribed to there
 	shared map[string]struct{} // URIs that it has subscribed to on the shared connections
 
@@ -76,6 +77,29 @@ func (s *server) withdraw(g *guest) {
 	s.place(&g.board, nil)
 }
 
+// ownerOf names whose credentials the caller uses at the server.
+func (s *server) ownerOf(caller *hub.Caller) string {
+	if name := s.fleet.opt.Owner; name != nil && caller != nil {
+		return name(s.key, caller.Principal)
+	}
+	return ""
+}
+
+// personal is the caller as a guest, who has a connection by credentials of his
+// own; one without a conversation shares it with all that he asks for so.
+func personal(caller *hub.Caller, owner string) *hub.Caller {
+	if caller.ID != "" {
+		return caller
+	}
+	return &hub.Caller{ID: "\x00" + owner, Principal: caller.Principal} // no conversation is called so
+}
+
+// parted reports whether a caller has connections of its own, by whose credentials
+// they are.
+func (s *server) parted(caller *hub.Caller, owner string) bool {
+	return owner != "" || caller.Own() && s.apart.Load()
+}
+
 // guest returns the one of the caller, made if there is none. The caller holds
 // mu.
 func (s *server) guest(caller *hub.Caller) *guest {
@@ -113,6 +137,9 @@ func (s *server) reckon() {
 // ends those of their own. The caller holds mu.
 func (s *server) merge() {
 	for _, g := range s.guests {
+		if g.owner != "" {
+			continue // it stays what it is
+		}
 		for uri := range g.topics {
 			if g.subscribed(uri, g) {
 				s.enter(&s.common, uri, g)
@@ -143,10 +170,14 @@ func (s *server) asked(version int) {
 // seat takes a place on a connection for a caller, which may be nil: one of its
 // own if the server is one whose connections are so; see [Fleet.Acquire].
 func (s *server) seat(ctx context.Context, caller *hub.Caller) (*instance, error) {
+	owner := s.ownerOf(caller)
+	if owner != "" {
+		caller = personal(caller, owner)
+	}
 	for {
-		if caller.Own() && s.apart.Load() {
+		if s.parted(caller, owner) {
 			// Without the shared ones, which may be away.
-			if at := s.mine(caller.ID); at != nil {
+			if at := s.mine(caller.ID, owner); at != nil {
 				return at, nil
 			}
 		}
@@ -157,10 +188,10 @@ func (s *server) seat(ctx context.Context, caller *hub.Caller) (*instance, error
 				return nil, err
 			}
 		}
-		if !caller.Own() || !s.apart.Load() {
+		if !s.parted(caller, owner) {
 			return at, nil
 		}
-		own, err := s.own(ctx, caller)
+		own, err := s.own(ctx, caller, owner)
 		at.release(s.fleet.clock()) // which has kept the server until here
 		if own != nil || err != nil {
 			return own, err
@@ -168,11 +199,12 @@ func (s *server) seat(ctx context.Context, caller *hub.Caller) (*instance, error
 	}
 }
 
-// mine takes a place on the caller's own connection, if that is up.
-func (s *server) mine(id string) *instance {
+// mine takes a place on the caller's own connection, if that is up and by the
+// owner's credentials.
+func (s *server) mine(id, owner string) *instance {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g := s.guests[id]; g != nil && g.at != nil && !g.at.over() && g.at.claim() {
+	if g := s.guests[id]; g != nil && g.owner == owner && g.at != nil && !g.at.over() && g.at.claim() {
 		return g.at
 	}
 	return nil
@@ -181,7 +213,7 @@ func (s *server) mine(id string) *instance {
 // own takes a place on the caller's own connection, and waits for it if it is not
 // up: all who wait share one attempt. It returns nothing at all if callers have
 // none, or not in this life of the server. Somebody else holds the server.
-func (s *server) own(ctx context.Context, caller *hub.Caller) (*instance, error) {
+func (s *server) own(ctx context.Context, caller *hub.Caller, owner string) (*instance, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var g *guest
@@ -198,16 +230,28 @@ func (s *server) own(ctx context.Context, caller *hub.Caller) (*instance, error)
 			return nil, e
 		case ctx.Err() != nil || g != nil && g.left:
 			return nil, s.tooLate(ctx, nil, notReached)
-		case !s.apart.Load() || l == nil || l.ctx.Err() != nil:
+		case !s.parted(caller, owner) || l == nil || l.ctx.Err() != nil:
 			return nil, nil
 		}
 		if now := s.guest(caller); g != now {
 			g, began = now, now.tries
 		}
+		if g.owner != owner {
+			if s.expel(g, true); g.running { // it was made before somebody had logged in
+				if err := s.attend(ctx, g.changed, notReached); err != nil {
+					return nil, err
+				}
+				continue
+			}
+			g.owner = owner
+		}
 		if g.at != nil && !g.at.over() && g.at.claim() {
 			return g.at, nil
 		}
 		if g.tries > began && g.reason != nil {
+			if owner != "" && shutOut(g.reason) {
+				return nil, g.reason // the server itself is well
+			}
 			return nil, s.down(g.reason)
 		}
 		if !g.running {
@@ -282,11 +326,8 @@ func (l *life) room(g *guest) (after <-chan struct{}, e *hub.Error) {
 // revive has the guests connected again that have subscribed to something. The
 // caller holds mu, and the life has not ended.
 func (l *life) revive() {
-	if !l.apart.Load() {
-		return
-	}
 	for _, g := range l.guests {
-		if len(g.topics) == 0 || g.running {
+		if len(g.topics) == 0 || g.running || g.owner == "" && !l.apart.Load() {
 			continue
 		}
 		if e := l.invite(g); e != nil {
@@ -358,4 +399,21 @@ func (s *server) part(id string) {
 	s.expel(g, false)
 	g.tell()
 	s.sweep(g)
+}
+
+// Dismiss ends the connections to a server that were made by an owner's
+// credentials, which are others now. What asks for one afterwards gets a new one;
+// calls under way have time to end. The owner is not the hub itself.
+func (f *Fleet) Dismiss(key, owner string) {
+	s := f.now.Load().byKey[key]
+	if s == nil || owner == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range s.guests {
+		if g.owner == owner {
+			s.expel(g, true)
+		}
+	}
 }

@@ -257,7 +257,7 @@ func sameWay(a, b *hub.Server) bool {
 	return a.Kind == b.Kind && a.Enabled == b.Enabled && a.Simulated == b.Simulated &&
 		a.Command == b.Command && slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && a.Dir == b.Dir && a.EnvFile == b.EnvFile &&
 		a.Limits == b.Limits && sameSandbox(a.Sandbox, b.Sandbox) && a.DirectNode == b.DirectNode &&
-		a.URL == b.URL && maps.Equal(a.Headers, b.Headers)
+		a.URL == b.URL && maps.Equal(a.Headers, b.Headers) && a.OAuth.Equal(b.OAuth)
 }
 
 func sameSandbox(a, b *hub.Sandbox) bool {

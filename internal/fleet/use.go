@@ -54,7 +54,7 @@ func outcomeOf(err error) outcome {
 	case message.Timeout, message.OutcomeUnknown, message.ServerBadReply, message.ServerReplyTooBig, message.ServerHTTPStatus,
 		message.ServerSilent, message.ServerUnreachable, message.ServerExited, message.ServerClosed:
 		return unanswered
-	case message.ServerRefused, message.ServerUnauthorized:
+	case message.ServerRefused, message.ServerUnauthorized, message.UpstreamLoginNeeded, message.UpstreamScopeNeeded, message.UpstreamLoginFailed:
 		return answered
 	}
 	return undecided

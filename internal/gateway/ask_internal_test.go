@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -63,7 +64,11 @@ func (a *answers) question(raw string) hub.Question {
 }
 
 func newGateway() *Gateway {
-	return New(Options{Log: slog.New(slog.DiscardHandler)})
+	everything, err := catalog.Open(catalog.Options{})
+	if err != nil {
+		panic(err) // there is no file
+	}
+	return New(Options{Catalog: everything, Log: slog.New(slog.DiscardHandler)})
 }
 
 func scan(t testing.TB, format string, args ...any) *wire.Message {
@@ -332,7 +337,7 @@ func TestSingleAnswer(t *testing.T) {
 // Nobody is asked in the modern era, and nothing is taken from it.
 func TestModernAsked(t *testing.T) {
 	g, a := newGateway(), &answers{}
-	c := &Caller{Era: protocol.Modern}
+	c := &Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
 	(&exchange{gateway: g, caller: c, out: &sheet{}}).Ask(t.Context(), a.question(roots))
 	if !hub.IsCode(a.err, message.QuestionForeign) {
 		t.Errorf("got %v", a.err)

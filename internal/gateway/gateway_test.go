@@ -409,7 +409,7 @@ func TestLevels(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := start(t, &scripted{call: lines}, gateway.Options{})
 			defer h.stop()
-			c := &gateway.Caller{Era: protocol.Modern, Level: tt.meta}
+			c := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern, Level: tt.meta}
 			if !tt.modern {
 				c = h.open(t).Caller()
 			}
@@ -447,7 +447,7 @@ func TestEras(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := start(t, &scripted{modern: tt.server, call: func(request, func(string, ...any)) string { return tt.result }}, gateway.Options{})
 			defer h.stop()
-			c := &gateway.Caller{Era: protocol.Modern}
+			c := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
 			if !tt.caller {
 				c = h.open(t).Caller()
 			}
@@ -470,7 +470,7 @@ func TestEras(t *testing.T) {
 func TestUnknown(t *testing.T) {
 	h := start(t, &scripted{}, gateway.Options{})
 	defer h.stop()
-	legacy, modern := h.open(t).Caller(), &gateway.Caller{Era: protocol.Modern}
+	legacy, modern := h.open(t).Caller(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
 	for _, tt := range []struct {
 		c      *gateway.Caller
 		method string
@@ -521,7 +521,7 @@ func TestStream(t *testing.T) {
 		<-first
 		ended := make(chan gateway.Answer, 1)
 		go func() {
-			ended <- h.Listen(t.Context(), &gateway.Caller{Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true}}}`), listens)
+			ended <- h.Listen(t.Context(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":"sub","method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true}}}`), listens)
 		}()
 		synctest.Wait()
 		for i := range 2 {

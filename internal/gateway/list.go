@@ -46,7 +46,27 @@ func (g *Gateway) list(ctx context.Context, c *Caller, m *wire.Message, method s
 	if err != nil {
 		return Answer{}, err
 	}
-	return result(m, page), nil
+	answer := result(m, page)
+	if method == protocol.MethodToolsList && g.opt.Call.Asks(c.Principal.Door) {
+		answer.Edits = append(answer.Edits, ticketTool(view, page)...)
+	}
+	return answer, nil
+}
+
+// ticketTool adds to the last page of the tools the one by which callers pick up
+// what a person has agreed to. It is none of the view's list: whether calls wait for
+// that is the door's matter.
+func ticketTool(view *catalog.View, page []byte) []wire.Edit {
+	tool := view.Ticket()
+	if tool == nil || wire.Lookup(page, wire.Value(page), "nextCursor").Exists() {
+		return nil
+	}
+	list := wire.Lookup(page, wire.Value(page), "tools")
+	if list.Len() > len("[]") {
+		tool = append([]byte{','}, tool...)
+	}
+	at := list.End - 1
+	return []wire.Edit{{Start: at, End: at, Text: tool}}
 }
 
 // discover answers server/discover.

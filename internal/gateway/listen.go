@@ -19,7 +19,9 @@ const maxTogether = 8
 // listener is one subscriptions/listen under way.
 type listener struct {
 	caller  hub.Caller
+	viewer  hub.Viewer  // through which it looks
 	lists   hub.ListSet // of which it hears
+	reads   reads       // of announceListeners
 	tag     []byte      // member of _meta that says to which subscription a message belongs
 	watched watched
 	queue   queue
@@ -61,7 +63,7 @@ func (g *Gateway) listen(ctx context.Context, c *Caller, m *wire.Message, out Ou
 		return Answer{}, err
 	}
 	l := &listener{
-		caller: hub.Caller{ID: rand.Text()}, lists: lists,
+		caller: hub.Caller{ID: rand.Text(), Principal: c.Principal}, viewer: c.Viewer, lists: lists, reads: g.readsOf(c.Viewer),
 		tag: append([]byte(`"`+protocol.MetaSubscriptionID+`":`), m.ID.Of(m.Raw)...),
 	}
 	g.mu.Lock()
@@ -199,10 +201,12 @@ func (g *Gateway) announceListeners(which hub.ListSet) {
 	g.mu.Lock()
 	all := slices.Collect(maps.Values(g.listeners))
 	g.mu.Unlock()
+	open := g.open()
 	for i, l := range all {
 		yield(i)
+		news := g.newsFor(open, l.viewer, &l.reads, which)
 		for _, change := range changes {
-			if which.Has(change.lists) && l.lists.Has(change.lists) {
+			if news&change.lists != 0 && l.lists.Has(change.lists) {
 				raw := append([]byte(`{"jsonrpc":"2.0","method":"`+change.method+`","params":{"_meta":{`), l.tag...)
 				l.queue.put(append(raw, `}}}`...), change.method)
 			}

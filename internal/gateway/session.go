@@ -30,6 +30,7 @@ type Session struct {
 	accept       string      // in which languages it wants to be told things
 	device       bool        // see [Caller]
 	told         hub.ListSet // of whose changes it was promised to be told
+	reads        reads       // of announce
 	ties
 
 	level   atomic.Pointer[string]
@@ -103,7 +104,7 @@ const (
 )
 
 // Initialize opens a session for an initialize request and answers it. Of the
-// caller are used: Principal, the group in Viewer, Accept and Device. The session
+// caller are used: Principal, Viewer without its client, Accept and Device. The session
 // is nil if the answer is an error.
 func (g *Gateway) Initialize(from *Caller, m *wire.Message) (*Session, Answer) {
 	s, answer, err := g.initialize(from, m)
@@ -126,7 +127,7 @@ func (g *Gateway) initialize(from *Caller, m *wire.Message) (*Session, Answer, e
 		accept: strings.Clone(from.Accept), device: from.Device,
 	}
 	s.ref = hub.SessionRef(s.id)
-	s.viewer.Group = from.Viewer.Group
+	s.viewer = hub.Viewer{Group: from.Viewer.Group, Tenant: from.Viewer.Tenant, Scope: from.Viewer.Scope}
 	if err := s.introduce(m); err != nil {
 		return nil, Answer{}, err
 	}
@@ -135,7 +136,7 @@ func (g *Gateway) initialize(from *Caller, m *wire.Message) (*Session, Answer, e
 		return nil, Answer{}, err
 	}
 	has := g.offered(view)
-	s.told = promised(view, has)
+	s.told, s.reads = promised(view, has), g.readsOf(s.viewer)
 	s.used.Store(time.Now().UnixNano())
 	if !g.admit(s) {
 		return nil, Answer{}, hub.E(message.TooManySessions, nil, "limit", strconv.Itoa(g.opt.MaxSessions))
@@ -175,9 +176,10 @@ func ClientName(raw []byte, clientInfo wire.Span) string {
 	return strings.Clone(name) // not to keep the whole message
 }
 
-// Known is an error if there is no group with the name; "" stands for none.
-func (g *Gateway) Known(group string) *hub.Error {
-	_, err := g.opt.Catalog.View(hub.Viewer{Group: group})
+// Known is an error if there is no view for the viewer: its group is not there, or
+// has nothing that it may see.
+func (g *Gateway) Known(viewer hub.Viewer) *hub.Error {
+	_, err := g.opt.Catalog.View(viewer)
 	return hub.AsError(err)
 }
 

@@ -44,15 +44,17 @@ func (s *Session) Push(raw []byte, key string) { s.queue.put(raw, key) }
 
 // announce tells the sessions which lists have changed.
 func (g *Gateway) announce(which hub.ListSet) {
-	for _, change := range changes {
-		if !which.Has(change.lists) {
-			continue
-		}
-		raw := []byte(`{"jsonrpc":"2.0","method":"` + change.method + `"}`)
-		for i, s := range g.all() {
-			yield(i)
-			if s.told.Has(change.lists) {
-				s.Push(raw, change.method)
+	open := g.open()
+	var raw [len(changes)][]byte
+	for n, change := range changes {
+		raw[n] = []byte(`{"jsonrpc":"2.0","method":"` + change.method + `"}`)
+	}
+	for i, s := range g.all() {
+		yield(i)
+		news := g.newsFor(open, s.viewer, &s.reads, which)
+		for n, change := range changes {
+			if news&change.lists != 0 && s.told.Has(change.lists) {
+				s.Push(raw[n], change.method)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ func (g *Gateway) hubCaller(s *Session) *hub.Caller {
 	if c := s.caller.Load(); c != nil {
 		return c
 	}
-	c := &hub.Caller{ID: s.id}
+	c := &hub.Caller{ID: s.id, Principal: s.principal}
 	if declared := declared(s.capabilities); declared != nil {
 		c.Capabilities = declared
 		c.Exchange = &exchange{gateway: g, caller: s.Caller(), out: aside{s}}

@@ -20,7 +20,7 @@ import (
 type guard struct {
 	doors        http.Handler
 	refuse       Refuse
-	tokens       *auth.Tokens
+	gate         *auth.Gate
 	allowed      hosts
 	requireToken bool
 	log          *slog.Logger
@@ -43,29 +43,71 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, http.StatusForbidden, hub.E(message.OriginRefused, nil, "origin", message.Quote(origin)))
 		return
 	}
-	shown := r.Header["Authorization"]
-	if len(shown) == 0 || len(shown) == 1 && shown[0] == "" {
-		if g.needsToken(r, named) {
-			w.Header().Set("WWW-Authenticate", challenge)
-			g.refuse(w, r, http.StatusUnauthorized, hub.E(message.TokenRequired, nil))
-			return
+	if tokenInURL(r) {
+		g.refuse(w, r, http.StatusBadRequest, hub.E(message.TokenInURL, nil))
+		return
+	}
+	shown, ok, e := g.gate.Look(r)
+	switch {
+	case e != nil:
+		g.refuseToken(w, r, e)
+	case ok && shown.How == auth.HowSession && changes(r) && !sameOrigin(r, named):
+		g.refuse(w, r, http.StatusForbidden, hub.E(message.SameOriginNeeded, nil))
+	case ok:
+		ctx := auth.WithShown(r.Context(), shown)
+		if r.Method == http.MethodGet { // which may be a stream that goes on for ever
+			held, release := auth.Hold(ctx)
+			defer release()
+			ctx = held
 		}
+		g.doors.ServeHTTP(w, r.WithContext(ctx))
+	case g.needsToken(r, named):
+		w.Header().Set("WWW-Authenticate", g.gate.Challenge(r, ""))
+		g.refuse(w, r, http.StatusUnauthorized, hub.E(message.TokenRequired, nil))
+	default:
 		g.doors.ServeHTTP(w, r)
-		return
 	}
-	// Two of them are not one that we know.
-	if p, ok := g.tokens.Principal(shown[0]); ok && len(shown) == 1 {
-		g.doors.ServeHTTP(w, r.WithContext(auth.With(r.Context(), p)))
-		return
+}
+
+// tokenInURL reports whether a request has a token where logs, histories and
+// Referer headers keep it (RFC 6750, section 5.3).
+func tokenInURL(r *http.Request) bool {
+	if r.URL.RawQuery == "" {
+		return false
 	}
-	g.refuseToken(w, r)
+	for name := range r.URL.Query() { // without what cannot be read, which no door reads
+		if strings.EqualFold(name, "access_token") || strings.EqualFold(name, "token") {
+			return true
+		}
+	}
+	return false
+}
+
+// changes reports whether a request may change something.
+func changes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }
+
+// sameOrigin reports whether a request says that a page of ours has sent it. A
+// foreign one was refused before; this is for what says nothing, as a form does in
+// an old browser.
+func sameOrigin(r *http.Request, named bool) bool {
+	if origins := r.Header["Origin"]; len(origins) > 0 {
+		return len(origins) == 1 && isOwn(origins[0], r, named)
+	}
+	return r.Header.Get("Sec-Fetch-Site") == "same-origin"
 }
 
 // isStream reports whether a path is one of the doors for MCP, which pages of
 // this machine may use too: the MCP Inspector is one, at a port of its own.
 // All other paths are pages of ours and the API behind them.
 func isStream(path string) bool {
-	return path == "/mcp" || path == "/sse" || path == "/messages" || strings.HasPrefix(path, "/ws/")
+	return path == "/mcp" || path == "/sse" || path == "/messages" || strings.HasPrefix(path, "/ws/") || isMetadata(path)
+}
+
+// isMetadata reports whether at a path stands who gives tokens for /mcp. Whoever
+// reads that has none yet.
+func isMetadata(path string) bool {
+	const at = "/.well-known/oauth-protected-resource"
+	return path == at || strings.HasPrefix(path, at+"/")
 }
 
 // harden tells browsers to take an answer for what it says it is, to tell
@@ -131,10 +173,10 @@ func isOwn(origin string, r *http.Request, named bool) bool {
 //
 // Who comes by the local socket could read the tokens' files just as well.
 func (g *guard) needsToken(r *http.Request, named bool) bool {
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && tellsNothing(r.URL.Path) {
+	if !changes(r) && tellsNothing(r.URL.Path) || r.URL.Path == auth.LogoutPath { // which does nothing without a cookie
 		return false
 	}
-	if named || g.requireToken && !bySocket(r) {
+	if named || (g.requireToken || g.gate.Protects(r)) && !bySocket(r) {
 		return true
 	}
 	for _, header := range [...]string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
@@ -145,20 +187,39 @@ func (g *guard) needsToken(r *http.Request, named bool) bool {
 	return false
 }
 
+// upstreamCallback is where browsers come back to that have logged in at a server;
+// they know the login by its state.
+const upstreamCallback = "/oauth/callback"
+
 // tellsNothing reports whether what is at the path says nothing about the hub
 // but that it is there: the status page's own files, which ask for a token by
-// themselves, and the sign of life.
+// themselves, the sign of life, and how one signs in or gets a token.
 func tellsNothing(at string) bool {
-	return at == "/" || at == "/healthz" || strings.HasPrefix(at, "/ui/") && path.Clean(at) == at
+	return at == "/" || at == "/healthz" || at == auth.LoginPath || at == auth.CallbackPath || at == upstreamCallback ||
+		(strings.HasPrefix(at, "/ui/") || isMetadata(at)) && path.Clean(at) == at
 }
 
-// challenge says which credentials are wanted (RFC 6750, section 3).
-const challenge = `Bearer realm="toolcrib"`
-
-// refuseToken answers a wrong token. A right one is let in also from an
-// address that sends too many wrong ones: behind one proxy everybody has the
-// same address, and one of them could else lock out the others.
-func (g *guard) refuseToken(w http.ResponseWriter, r *http.Request) {
+// refuseToken answers a token that lets nobody in. One that is not known counts
+// as a guess; one that has expired does not, or its client would learn too late
+// that it needs another. A right one is let in also from an address that sends too
+// many wrong ones: behind one proxy everybody has the same address, and one of
+// them could else lock out the others.
+func (g *guard) refuseToken(w http.ResponseWriter, r *http.Request, e *hub.Error) {
+	switch e.Code {
+	case message.TokenExpired:
+		w.Header().Set("WWW-Authenticate", g.gate.Challenge(r, "invalid_token"))
+		g.refuse(w, r, http.StatusUnauthorized, e)
+		return
+	case message.ScopeInsufficient:
+		w.Header().Set("WWW-Authenticate", g.gate.StepUp(r))
+		g.refuse(w, r, http.StatusForbidden, e)
+		return
+	case message.IssuerUnreachable:
+		g.log.WarnContext(r.Context(), "an access token cannot be checked", "error", e)
+		w.Header().Set("Retry-After", "10")
+		g.refuse(w, r, http.StatusServiceUnavailable, e)
+		return
+	}
 	wait, first := g.throttle.wrong(addressOf(r.RemoteAddr), time.Now())
 	if first {
 		g.log.WarnContext(r.Context(), "a wrong token was shown; more of them within a minute are not logged", "address", r.RemoteAddr)
@@ -169,6 +230,6 @@ func (g *guard) refuseToken(w http.ResponseWriter, r *http.Request) {
 		g.refuse(w, r, http.StatusTooManyRequests, hub.E(message.TokenThrottled, nil, "seconds", seconds))
 		return
 	}
-	w.Header().Set("WWW-Authenticate", challenge+`, error="invalid_token"`)
-	g.refuse(w, r, http.StatusUnauthorized, hub.E(message.TokenRefused, nil))
+	w.Header().Set("WWW-Authenticate", g.gate.Challenge(r, "invalid_token"))
+	g.refuse(w, r, http.StatusUnauthorized, e)
 }

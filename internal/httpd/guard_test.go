@@ -308,7 +308,7 @@ func BenchmarkGuard(b *testing.B) {
 		b.Fatal(err)
 	}
 	h, err := httpd.Handler(httpd.Options{
-		Tokens: tokens, Log: slog.New(slog.DiscardHandler),
+		Gate: auth.NewGate(auth.GateOptions{Tokens: tokens}), Log: slog.New(slog.DiscardHandler),
 		Doors: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 	})
 	if err != nil {

@@ -36,7 +36,7 @@ type Options struct {
 	Doors     http.Handler
 	Refuse    Refuse
 	Log       *slog.Logger
-	Tokens    *auth.Tokens
+	Gate      *auth.Gate
 
 	// AllowHosts are the names, besides those of the loopback, under which
 	// the hub can be asked: a reverse proxy's, or this machine's. Each is an
@@ -74,10 +74,15 @@ type Server struct {
 //     the browser of whoever opens it (2025-11-25, "Streamable HTTP", Security
 //     Warning). The doors for MCP take pages of this machine and of AllowHosts,
 //     the API and our own pages only those that come from the same address;
+//   - if a token stands in its URL;
 //   - if it shows credentials that are not known, or none where a token is
-//     needed: by RequireToken, under a name of AllowHosts, or through a proxy.
-//     To GET /healthz and the status page's files needs none. Too many wrong
-//     ones from one address within a minute are answered with 429.
+//     needed: by RequireToken, under a name of AllowHosts, through a proxy, or at
+//     a door for MCP while /mcp is a protected resource of OAuth.
+//     To GET /healthz, the status page's files, and what is asked before anybody
+//     can have a token needs none. Too many wrong
+//     ones from one address within a minute are answered with 429;
+//   - if it would change something by the cookie of a login session, and does not
+//     say that a page from the same address sent it.
 //
 // A request has 30 s to send its body, whether a door reads it or not; a read
 // of it fails after that. Each has an id, in its context and in the header
@@ -95,7 +100,7 @@ func New(opt Options) (*Server, error) {
 	s := &Server{listeners: opt.Listeners, secure: opt.TLS != nil, silent: make(map[net.Conn]struct{})}
 	s.http = &http.Server{
 		Handler: &identify{log: opt.Log, next: &inTime{limit: bodyLimit, next: &guard{
-			doors: opt.Doors, refuse: opt.Refuse, tokens: opt.Tokens, allowed: allowed,
+			doors: opt.Doors, refuse: opt.Refuse, gate: opt.Gate, allowed: allowed,
 			requireToken: opt.RequireToken || open, log: opt.Log,
 		}}},
 		TLSConfig:         withProtocols(opt.TLS),

@@ -61,7 +61,11 @@ func serve(t *testing.T, opt httpd.Options, door http.HandlerFunc) *rig {
 	admin, caller := filepath.Join(dir, "admin"), filepath.Join(dir, "caller")
 	s := &rig{log: &logged{}, ran: make(chan error, 1)}
 	var err error
-	if opt.Tokens, err = auth.OpenTokens(admin, caller); err != nil {
+	tokens, err := auth.OpenTokens(admin, caller)
+	if opt.Gate == nil {
+		opt.Gate = auth.NewGate(auth.GateOptions{Tokens: tokens})
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	if s.admin, err = auth.ReadToken(admin); err != nil {

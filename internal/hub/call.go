@@ -90,6 +90,7 @@ const (
 // CallState is what a session shows of its calls: of the one that it began last.
 type CallState struct {
 	Session    string // by [SessionRef], or the door and the subject of callers without one
+	Tenant     string // of the caller
 	Subject    string // whose it is
 	Status     CallStatus
 	Call       string // the call's id; "" if idle

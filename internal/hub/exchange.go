@@ -52,7 +52,11 @@ func (*Cancellation) Error() string { return "by a notification" }
 // Caller is in whose conversation a call is made, as far as it matters to the
 // servers: it may have connections of its own to them.
 type Caller struct {
-	ID string // of the conversation; names the caller in subscriptions
+	ID string // of the conversation; names the caller in subscriptions; "" for one that is over with the request
+
+	// Principal is who it is, for servers at which everybody has credentials of his
+	// own.
+	Principal Principal
 
 	// Capabilities is the JSON object that the caller declared when its
 	// conversation began; nil for a caller that cannot be asked outside of a

@@ -43,6 +43,7 @@ type Server struct {
 	// HTTP, SSE and WebSocket.
 	URL     string
 	Headers map[string]string
+	OAuth   *OAuth // nil: as the server asks for it
 
 	// When it runs. A server that is neither AutoStart nor Preload is started by
 	// the first call, or once at the start of the hub to learn its tools.

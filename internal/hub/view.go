@@ -1,6 +1,10 @@
 package hub
 
-import "github.com/toolcrib/toolcrib/internal/message"
+import (
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/message"
+)
 
 // Group is a named part of what there is, at an address of its own. It is a
 // value: once handed out nobody changes it or what it refers to.
@@ -23,6 +27,10 @@ type Profile struct {
 	MaxTools   int    // tools that it takes; 0 for any number
 	Deaf       bool   // it does not listen to list_changed, so that it is not told
 	EmbedLinks bool   // it cannot read resources: links in results are replaced by what they lead to
+
+	// Hold is how long its calls wait for a person to agree before they are answered
+	// with a ticket; 0 for as long as others.
+	Hold time.Duration
 
 	// Language is that of what the hub says to it, whatever it asks for; "" for
 	// what it asks for.

@@ -88,7 +88,7 @@ var phrases = join(ours(), systemPhrases)
 
 // ours are the phrases that are said in this program.
 func ours() map[string]string {
-	return join(configPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, commandPhrases)
+	return join(riskPhrases, oauthPhrases, configPhrases, policyPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, commandPhrases, approvalPhrases, judgePhrases, identityPhrases, compatPhrases)
 }
 
 func join(parts ...map[string]string) map[string]string {

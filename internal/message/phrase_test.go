@@ -25,8 +25,10 @@ func sayers() map[string]map[string]int {
 		"gateway":   {"invalid": 0},
 		"call":      {"invalid": 0, "mismatch": 1},
 		"mcp":       {"invalid": 0, "mismatch": 1},
+		"auth":      {"unfit": 0, "failed": 1, "forbidden": 0, "unavailable": 1},
 		"cli":       {"unfit": 0, "misuse": 1},
 		"catalog":   {},
+		"risk":      {"add": 2, "hide": 2},
 		"config":    {"problem": 1, "warn": 1, "fail": 1, "New": 0, "wrong": 2, "elements": 1, "size": 1, "useless": 0, "duration": 3},
 		"apiclient": {"unusable": 0},
 		"secret":    {"unresolved": 0},
@@ -42,6 +44,7 @@ func faults() map[string][]string {
 		"secret":  {"Fault", "parseEnv", "envValue", "readFile"},
 		"httpd":   {"check"},
 		"auth":    {"checkToken"},
+		"hub":     {"EndpointFault"},
 		"sandbox": {"unavailable"},
 	}
 }

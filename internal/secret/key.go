@@ -18,13 +18,26 @@ import (
 // nothing is sealed, which an empty recipient says; else the key must be the
 // recipient's.
 func (s *Store) identity(recipient string) (*age.X25519Identity, error) {
-	raw, err := readLimited(s.keyPath, 1<<20)
+	key, err := s.keyThere()
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && recipient == "":
 		return s.makeKey()
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("the key %s, with which the values of %s are sealed, is missing: put it back, or delete that file and seal the values again", s.keyPath, s.path)
 	case err != nil:
+		return nil, err
+	}
+	if recipient != "" && key.Recipient().String() != recipient {
+		return nil, fmt.Errorf("the key %s does not fit: the values of %s were sealed with another one", s.keyPath, s.path)
+	}
+	return key, nil
+}
+
+// keyThere is the key as it is in its file. Without one the error is
+// [fs.ErrNotExist].
+func (s *Store) keyThere() (*age.X25519Identity, error) {
+	raw, err := readLimited(s.keyPath, 1<<20)
+	if err != nil {
 		return nil, fmt.Errorf("read the key of the sealed values: %w", err)
 	}
 	if info, err := os.Stat(s.keyPath); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
@@ -38,9 +51,6 @@ func (s *Store) identity(recipient string) (*age.X25519Identity, error) {
 	key, ok := keys[0].(*age.X25519Identity)
 	if !ok {
 		return nil, fmt.Errorf("the key of the sealed values %s is of another kind than X25519", s.keyPath)
-	}
-	if recipient != "" && key.Recipient().String() != recipient {
-		return nil, fmt.Errorf("the key %s does not fit: the values of %s were sealed with another one", s.keyPath, s.path)
 	}
 	return key, nil
 }

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -19,7 +21,10 @@ const (
 // Redactor takes secrets out of texts. It is safe for concurrent use, and a
 // nil one changes nothing.
 type Redactor struct {
-	forms []string // in which the values may occur
+	mu    sync.Mutex               // held while it grows
+	forms atomic.Pointer[[]string] // in which the values may occur; nil for none
+	late  [][]string               // forms of the values that came last, oldest first
+	first []string                 // of those that were there from the beginning
 }
 
 // NewRedactor returns a Redactor for the values. Those shorter than four
@@ -28,28 +33,57 @@ type Redactor struct {
 func NewRedactor(values []string) *Redactor {
 	r := &Redactor{}
 	for _, v := range values {
-		r.add(v, shortest)
-		r.add(strings.TrimSpace(v), shortest)
-		if strings.Contains(v, "\n") {
-			for line := range strings.Lines(v) {
-				r.add(strings.TrimSpace(line), shortestLine)
-			}
-		}
+		r.first = append(r.first, formsOf(v)...)
 	}
-	slices.Sort(r.forms)
-	r.forms = slices.Compact(r.forms)
+	r.settle()
 	return r
 }
 
-// add adds the forms in which programs write a value: as it is, in a URL, in
-// base64 and in JSON.
-func (r *Redactor) add(value string, least int) {
-	if utf8.RuneCountInString(value) < least {
-		return
+// maxLate is how many values that came later are looked for: tokens that were
+// changed for others are of no use any more.
+const maxLate = 4
+
+// Also has a value taken out from now on that was not there at the beginning, as a
+// token that came in place of another one. Of such values the last four are looked
+// for.
+func (r *Redactor) Also(value string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.late = append(r.late, formsOf(value)); len(r.late) > maxLate {
+		r.late = r.late[1:]
 	}
-	r.forms = append(r.forms, value, url.QueryEscape(value), url.PathEscape(value))
+	r.settle()
+}
+
+// settle puts all forms in force. The caller holds mu, or is alone.
+func (r *Redactor) settle() {
+	forms := slices.Concat(append([][]string{r.first}, r.late...)...)
+	slices.Sort(forms)
+	forms = slices.Compact(forms)
+	r.forms.Store(&forms)
+}
+
+// formsOf is in which forms a value is looked for.
+func formsOf(v string) []string {
+	forms := written(nil, v, shortest)
+	forms = written(forms, strings.TrimSpace(v), shortest)
+	if strings.Contains(v, "\n") {
+		for line := range strings.Lines(v) {
+			forms = written(forms, strings.TrimSpace(line), shortestLine)
+		}
+	}
+	return forms
+}
+
+// written adds the forms in which programs write a value: as it is, in a URL, in
+// base64 and in JSON.
+func written(forms []string, value string, least int) []string {
+	if utf8.RuneCountInString(value) < least {
+		return forms
+	}
+	forms = append(forms, value, url.QueryEscape(value), url.PathEscape(value))
 	for _, e := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		r.forms = append(r.forms, e.EncodeToString([]byte(value)))
+		forms = append(forms, e.EncodeToString([]byte(value)))
 	}
 	for _, html := range []bool{false, true} {
 		var b strings.Builder
@@ -57,9 +91,10 @@ func (r *Redactor) add(value string, least int) {
 		enc.SetEscapeHTML(html)
 		if enc.Encode(value) == nil { // a string always can be
 			literal := strings.TrimSuffix(b.String(), "\n")
-			r.forms = append(r.forms, literal[1:len(literal)-1])
+			forms = append(forms, literal[1:len(literal)-1])
 		}
 	}
+	return forms
 }
 
 // Redact returns the text with *** in place of every occurrence of a value,
@@ -69,9 +104,13 @@ func (r *Redactor) Redact(text string) string {
 	if r == nil {
 		return text
 	}
+	forms := r.forms.Load()
+	if forms == nil { // the zero value
+		return text
+	}
 	type span struct{ start, end int }
 	var hits []span
-	for _, form := range r.forms {
+	for _, form := range *forms {
 		for at := 0; ; {
 			next := strings.Index(text[at:], form)
 			if next < 0 {

@@ -131,7 +131,7 @@ func TestCorrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := 16 * 1024; i < len(text); i++ {
+	for i := len(text) / 2; i < len(text); i++ { // behind the schema, so that it can be opened
 		text[i] ^= 0x55
 	}
 	if err := os.WriteFile(opt.Path, text, 0o600); err != nil {

@@ -32,7 +32,7 @@ func openServer(ctx context.Context, opt Options) (*DB, error) {
 	pool.SetMaxOpenConns(connections)
 	pool.SetMaxIdleConns(connections)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
-	db := &DB{DB: pool, writer: pool, postgres: true, longest: longest, name: serverName(config)}
+	db := &DB{DB: pool, writer: pool, postgres: true, server: config, longest: longest, name: serverName(config)}
 	if err := db.PingContext(ctx); err != nil {
 		return nil, errors.Join(db.Err(err), db.Close())
 	}

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // Options say where the database is.
@@ -32,10 +34,11 @@ type DB struct {
 
 	name     string // for people: the file, or the server and the database in it
 	postgres bool
-	longest  time.Duration // of PostgreSQL: a transaction
-	writer   *sql.DB       // of SQLite: its one connection that writes; of PostgreSQL: the same as DB
-	turn     chan struct{} // of SQLite: a token, whose holder may use the writer
-	level    *level        // of SQLite: how durable the writer is; the holder's of the token
+	server   *pgx.ConnConfig // of PostgreSQL: how it is reached
+	longest  time.Duration   // of PostgreSQL: a transaction
+	writer   *sql.DB         // of SQLite: its one connection that writes; of PostgreSQL: the same as DB
+	turn     chan struct{}   // of SQLite: a token, whose holder may use the writer
+	level    *level          // of SQLite: how durable the writer is; the holder's of the token
 }
 
 // Open opens the database, which is made if it is not there, and brings it to

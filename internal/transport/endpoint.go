@@ -40,6 +40,7 @@ type Network struct {
 type HTTPOptions struct {
 	URL        string
 	Header     map[string]string // sent with every request; may not be one of the transport's own
+	Authorize  Authorizer        // of credentials that change; nil for none but those of Header
 	Network    Network
 	Connect    time.Duration // to open a connection, TLS included
 	StreamIdle time.Duration // an event stream may be silent so long

@@ -141,7 +141,7 @@ func (h *HTTP) Listen(ctx context.Context, session string, rev protocol.Revision
 // Delete ends a legacy session. A server may not allow it (405).
 func (h *HTTP) Delete(ctx context.Context, session string, rev protocol.Revision) error {
 	req := h.request(http.MethodDelete, &Outbound{Session: session, Revision: rev})
-	res, err := h.send(req.WithContext(ctx), nil)
+	res, err := h.authorized(req.WithContext(ctx), nil)
 	if err != nil {
 		return plain(err)
 	}
@@ -224,7 +224,7 @@ func (h *HTTP) send(req *http.Request, body []byte) (*http.Response, error) {
 // ask is send for whoever wants a success: any other status is an error, and
 // so is a request that was not answered, with what is known of whether it left.
 func (h *HTTP) ask(req *http.Request, body []byte) (*http.Response, error) {
-	res, err := h.send(req, body)
+	res, err := h.authorized(req, body)
 	if err != nil {
 		if neverLeft(err) {
 			return nil, fmt.Errorf("%w: %w", ErrNotSent, plain(err))

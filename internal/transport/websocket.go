@@ -65,16 +65,12 @@ func dialWebSocket(ctx context.Context, opt HTTPOptions, p pace) (*WebSocket, er
 	pool := opt.pool()
 	// A WebSocket begins in HTTP/1.1.
 	pool.ForceAttemptHTTP2 = false
-	conn, res, err := websocket.Dial(ctx, to.String(), &websocket.DialOptions{
-		HTTPClient: &http.Client{
-			Transport:     pool,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-		HTTPHeader:   header,
-		Subprotocols: []string{Subprotocol},
-	})
+	conn, res, err := openWebSocket(ctx, &opt, pool, to.String(), header)
 	if err != nil {
 		pool.CloseIdleConnections()
+		if _, sent := errors.AsType[*unauthorizedError](err); sent {
+			return nil, errors.Unwrap(err)
+		}
 		switch {
 		case res == nil:
 			return nil, causeOf(ctx, err)

@@ -49,8 +49,9 @@ type Conn struct {
 
 	modern atomic.Bool // the revision of leg is; a server may ask before the handshake is over
 
-	secrets *secret.Redactor // over everything that the server says and the hub shows
-	next    atomic.Uint64    // the last request id used
+	secrets     *secret.Redactor // over everything that the server says and the hub shows
+	credentials *credentials     // nil if it takes none but those of its definition
+	next        atomic.Uint64    // the last request id used
 
 	ctx  context.Context // ends with the connection; the cause says why
 	end  context.CancelCauseFunc

@@ -55,6 +55,10 @@ type Options struct {
 	// are not shown.
 	Resolve func(hub.Server) (hub.Server, []string, *hub.Error)
 
+	// Authorize, if set, returns the credentials for a remote server, whose
+	// placeholders are filled in; nil for none but those of its definition.
+	Authorize func(hub.Server) transport.Authorizer
+
 	// Note, if set, is given each line for the server's log, without secrets,
 	// colours and control characters and cut at 4 KiB. The level is the one that
 	// an MCP log message has, and "" for everything else. It must not block.
@@ -142,6 +146,7 @@ func connect(ctx context.Context, opt Options, secrets []string) (*Conn, error) 
 	if opt.Caller != nil {
 		c.outside = newInbox()
 	}
+	c.authorize()
 	c.ctx, c.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	limited, cancel := context.WithTimeout(ctx, opt.Handshake)
 	defer cancel()

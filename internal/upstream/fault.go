@@ -39,6 +39,7 @@ func (c *Conn) hide(err error) error { return &hiddenError{err, c.secrets} }
 func (c *Conn) requestFault(ctx context.Context, method string, err error) error {
 	err = c.hide(err)
 	key := c.opt.Server.Key
+	e, refused := unadmitted(err)
 	switch {
 	case ctx.Err() != nil:
 		if cause, ok := errors.AsType[*hub.Error](context.Cause(ctx)); ok {
@@ -48,6 +49,8 @@ func (c *Conn) requestFault(ctx context.Context, method string, err error) error
 			return hub.E(message.Timeout, err, "server", key).With("limit", message.Say("the time the call had"))
 		}
 		return hub.E(message.Cancelled, err)
+	case refused:
+		return e
 	case errors.Is(err, transport.ErrNotSent):
 		return hub.E(message.ServerDown, err, "server", key).With("reason", message.Say("%s", c.Explain(err)))
 	}
@@ -165,6 +168,9 @@ func (c *Conn) handshakeFault(ctx context.Context, err error) *hub.Error {
 // fatal reports whether an error of the first question to an HTTP server makes
 // a second one pointless.
 func fatal(err error) bool {
+	if _, refused := unadmitted(err); refused {
+		return true
+	}
 	return unauthorized(err) || errors.Is(err, transport.ErrNotSent)
 }
 

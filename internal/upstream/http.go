@@ -186,6 +186,10 @@ func (l *httpLink) one(raw []byte, id uint64, reply **Reply, on func(*wire.Messa
 // code -32000, which they have for nothing else; a message that is at fault
 // itself gets another code, and must not be sent again.
 func (l *httpLink) refused(out *outbound, session string, err error) (*Reply, error) {
+	if e, ok := unadmitted(err); ok {
+		l.conn.shutOut(e)
+		return nil, err
+	}
 	bad, ok := errors.AsType[*transport.StatusError](err)
 	if !ok {
 		if errors.Is(err, transport.ErrNotSent) {

@@ -42,10 +42,14 @@ func (c *Conn) open(ctx context.Context) error {
 
 // endpoint describes a remote server.
 func (c *Conn) endpoint() transport.HTTPOptions {
-	return transport.HTTPOptions{
+	opt := transport.HTTPOptions{
 		URL: c.opt.Server.URL, Header: c.opt.Server.Headers, Network: c.opt.Network, StreamIdle: c.opt.Idle,
 		Junk: c.junk,
 	}
+	if c.credentials != nil {
+		opt.Authorize = c.credentials
+	}
+	return opt
 }
 
 // carry makes a stream the link.
@@ -121,7 +125,7 @@ func (e *fallbackError) Unwrap() error { return e.then }
 // serve runs a server of this process.
 func (c *Conn) serve() {
 	near, farR, farW := transport.Pipe(transport.LinesOptions{Junk: c.junk})
-	ctx, cancel := context.WithCancel(c.ctx)
+	ctx, cancel := context.WithCancel(hub.WithEnviron(c.ctx, c.opt.Server.Env))
 	c.work.Go(func() {
 		defer cancel()
 		if err := c.opt.Serve(ctx, c.opt.Server.Key, farR, farW); err != nil && ctx.Err() == nil {

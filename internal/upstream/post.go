@@ -42,6 +42,10 @@ const postDelay = time.Second
 // refused makes sense of the error of a POST. An answer is about its message
 // alone; a server that cannot be reached is lost.
 func (d *duplex) refused(err error) error {
+	if e, ok := unadmitted(err); ok {
+		d.conn.shutOut(e)
+		return err
+	}
 	if bad, ok := errors.AsType[*transport.StatusError](err); ok {
 		if bad.Status == http.StatusNotFound && d.conn.leg.Revision != "" {
 			lost := hub.E(message.SessionLost, err)

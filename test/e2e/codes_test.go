@@ -48,6 +48,20 @@ func proofs() map[codes.Code]string {
 		codes.QueueExpired:     "internal/call.TestLimitGivenUp",
 		codes.CallWaits:        "internal/call.TestLimitTells",
 
+		// About requests that people agree to calls, and about grants.
+		codes.ApprovalUnknown:   "internal/approval.TestSeen",
+		codes.ApprovalDecided:   "internal/approval.TestDeciders",
+		codes.ApprovalUndecided: "internal/approval.TestTwo",
+		codes.ApprovalOwn:       "internal/approval.TestOwn",
+		codes.ApprovalConfirm:   "internal/approval.TestTwo",
+		codes.ApprovalSecond:    "internal/approval.TestTwo",
+		codes.ApprovalChanged:   "internal/approval.TestTwo",
+		codes.ApprovalTaken:     "internal/approval.TestWay",
+		codes.ApprovalInvalid:   "internal/approval.TestEdit",
+		codes.ApprovalsFull:     "internal/approval.TestAskRefused",
+		codes.GrantUnknown:      "internal/approval.TestGrant",
+		codes.GrantInvalid:      "internal/approval.TestGrantRefused",
+
 		// About what a session shows of its calls.
 		codes.StateNotFailed: "internal/face/rest.TestStateRetry",
 		codes.StateUnderWay:  "internal/face/rest.TestStateUnderWay",
@@ -123,6 +137,24 @@ func proofs() map[codes.Code]string {
 		codes.TokenRequired:      "test/e2e.TestExposed",
 		codes.TokenRefused:       "test/e2e.TestExposed",
 		codes.TokenThrottled:     "test/e2e.TestExposed",
+
+		// About who may come in.
+		codes.ScopeRefused:      "test/e2e.TestAPITokens",
+		codes.ScopeInsufficient: "internal/auth.TestAccessTokens",
+		codes.TokenInURL:        "test/e2e.TestAPITokens",
+		codes.TokenExpired:      "test/e2e.TestAPITokens",
+		codes.TokenUnknown:      "test/e2e.TestAPITokens",
+		codes.IssuerUnreachable: "internal/auth.TestKeysOfAnIssuer",
+		codes.SameOriginNeeded:  "internal/face/login.TestLogin",
+		codes.GrantRefused:      "test/e2e.TestTenantsApart",
+		codes.HubwideRequired:   "test/e2e.TestTenantsApart",
+		codes.TenantUnknown:     "test/e2e.TestAPITokens",
+		codes.TenantExists:      "test/e2e.TestTenantsApart",
+		codes.TenantInUse:       "test/e2e.TestTenantsApart",
+		codes.LoginOff:          "internal/face/login.TestForgedLogins",
+		codes.LoginFailed:       "internal/face/login.TestForgedLogins",
+		codes.LoginForbidden:    "internal/face/login.TestForgedLogins",
+		codes.LoginUnavailable:  "internal/face/login.TestProviderDown",
 
 		// About the start.
 		codes.ConfigInvalid:    "test/e2e.TestBrokenConfiguration",

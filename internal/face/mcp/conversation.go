@@ -99,7 +99,7 @@ func modern(r *http.Request, m *wire.Message, header protocol.Revision, said met
 		case m.Kind == wire.Request:
 			return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaVersion)
 		}
-		return &gateway.Caller{Principal: from, Viewer: hub.Viewer{Group: group}, Era: protocol.Modern, Accept: language(r)}, mirrored(r, m)
+		return &gateway.Caller{Principal: from, Viewer: viewer(from, group), Era: protocol.Modern, Accept: language(r)}, mirrored(r, m)
 	}
 	version, e := said.revision(m)
 	if e != nil {
@@ -160,8 +160,9 @@ func (said meta) caller(m *wire.Message, version string, from hub.Principal, gro
 	if info.Exists() && m.Raw[info.Start] != '{' {
 		return nil, hub.E(message.MetaMissing, nil, "member", protocol.MetaClientInfo)
 	}
-	viewer := hub.Viewer{Group: group, Client: gateway.ClientName(m.Raw, info)}
-	caller := &gateway.Caller{Principal: from, Viewer: viewer, Era: protocol.Modern}
+	sight := viewer(from, group)
+	sight.Client = gateway.ClientName(m.Raw, info)
+	caller := &gateway.Caller{Principal: from, Viewer: sight, Era: protocol.Modern}
 	caller.Level, _ = wire.String(m.Raw, wire.Lookup(m.Raw, said.all, protocol.MetaLogLevel))
 	return caller, nil
 }
@@ -169,6 +170,8 @@ func (said meta) caller(m *wire.Message, version string, from hub.Principal, gro
 // answer has the gateway answer a request of a conversation that is open.
 func (d *Door) answer(ctx context.Context, c *gateway.Caller, m *wire.Message, out gateway.Out) gateway.Answer {
 	if listens(c.Era, m) {
+		ctx, release := auth.Hold(ctx)
+		defer release()
 		return d.gateway.Listen(ctx, c, m, out)
 	}
 	if c.Session != nil {

@@ -136,7 +136,7 @@ func openAt(t testing.TB, ln *rig.Listener) *house {
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if who := r.Header.Get("who"); who != "" {
-			r = r.WithContext(auth.With(r.Context(), hub.Principal{Subject: who}))
+			r = r.WithContext(auth.With(r.Context(), hub.Principal{Subject: who, Role: hub.RoleCaller}))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -57,6 +57,9 @@ func New(g *gateway.Gateway) *Door {
 // stream of a session, and DELETE by ending one. A path value "group" names the
 // group whose address it is.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if d.refuseCaller(w, r, hub.DoorMCP, r.PathValue(groupParam)) {
+		return
+	}
 	switch r.Method {
 	case http.MethodPost:
 		d.post(w, r)
@@ -126,6 +129,9 @@ func (d *Door) post(w http.ResponseWriter, r *http.Request) {
 	}
 	switch m.Kind {
 	case wire.Request:
+		if d.refuseScope(w, r, &m, conv) {
+			return
+		}
 		d.request(w, r, &m, conv, accept)
 	default:
 		d.told(conv.caller, &m)
@@ -157,7 +163,7 @@ func (d *Door) request(w http.ResponseWriter, r *http.Request, m *wire.Message, 
 // open answers an initialize request.
 func (d *Door) open(w http.ResponseWriter, r *http.Request, m *wire.Message, accept transport.ReplyOptions) {
 	s, answer := d.gateway.Initialize(&gateway.Caller{
-		Principal: principal(r, hub.DoorMCP), Viewer: hub.Viewer{Group: r.PathValue(groupParam)}, Accept: language(r),
+		Principal: principal(r, hub.DoorMCP), Viewer: viewer(principal(r, hub.DoorMCP), r.PathValue(groupParam)), Accept: language(r),
 	}, m)
 	if s != nil {
 		w.Header()[protocol.HeaderSession] = []string{s.ID()}

@@ -41,14 +41,17 @@ func (d *Door) sse(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	group := cmp.Or(r.PathValue(groupParam), r.URL.Query().Get(groupParam))
-	if e := d.gateway.Known(group); e != nil {
+	if d.refuseCaller(w, r, hub.DoorSSE, group) {
+		return
+	}
+	if e := d.gateway.Known(viewer(principal(r, hub.DoorSSE), group)); e != nil {
 		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	reply := transport.NewReply(w, transport.ReplyOptions{Events: true, Silence: silence, WriteLimit: writeLimit})
 	defer reply.Close()
 	s, e := d.newStream(r.Context(), gateway.Caller{
-		Principal: principal(r, hub.DoorSSE), Viewer: hub.Viewer{Group: group}, Accept: language(r),
+		Principal: principal(r, hub.DoorSSE), Viewer: viewer(principal(r, hub.DoorSSE), group), Accept: language(r),
 	}, rand.Text(), reply)
 	if e != nil {
 		d.refuse(w, r, http.StatusServiceUnavailable, e)

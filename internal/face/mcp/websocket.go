@@ -55,13 +55,16 @@ func (d *Door) webSocket(w http.ResponseWriter, r *http.Request) {
 		door = hub.DoorStdio
 	}
 	group := r.URL.Query().Get(groupParam)
-	if e := d.gateway.Known(group); e != nil {
+	if d.refuseCaller(w, r, door, group) {
+		return
+	}
+	if e := d.gateway.Known(viewer(principal(r, door), group)); e != nil {
 		d.refuse(w, r, statusOf(e), e)
 		return
 	}
 	k := &socket{}
 	s, e := d.newStream(r.Context(), gateway.Caller{
-		Principal: principal(r, door), Viewer: hub.Viewer{Group: group}, Accept: language(r), Device: door == hub.DoorWebSocket,
+		Principal: principal(r, door), Viewer: viewer(principal(r, door), group), Accept: language(r), Device: door == hub.DoorWebSocket,
 	}, "", k)
 	if e != nil {
 		d.refuse(w, r, http.StatusServiceUnavailable, e)

@@ -30,7 +30,7 @@ func (d *Door) audit() {
 	add(d, operation{
 		id: "getAuditHead", method: http.MethodGet, path: "/audit/head", group: aboutRecord, summary: "Where the record ends now, signed",
 		about: "Kept elsewhere, it proves later that nothing before it was cut off or written anew.",
-		admin: true, errors: []int{http.StatusServiceUnavailable},
+		needs: hub.MayManage, hubwide: true, errors: []int{http.StatusServiceUnavailable},
 	}, func(ctx context.Context, _ *struct{}) (*headOutput, error) {
 		h, err := d.opt.Audit.Head(ctx)
 		if err != nil {
@@ -41,7 +41,7 @@ func (d *Door) audit() {
 	add(d, operation{
 		id: "verifyAudit", method: http.MethodPost, path: "/audit/verify", group: aboutRecord, summary: "Say whether the record is what was written",
 		about: "Reads all of it. The body, which may be left out, is a head that was kept. That something is wrong is no error of the request.",
-		admin: true, limit: 1, errors: []int{http.StatusServiceUnavailable},
+		needs: hub.MayManage, hubwide: true, reads: true, limit: 1, errors: []int{http.StatusServiceUnavailable},
 		example: map[string]any{
 			"node": "k7ymwgqg3sjxnu2e", "seq": 5120, "hash": "0c2a…", "time": "2026-01-31T08:00:00Z", "key": "aGVhZA==", "signature": "c2lnbmVk",
 		},
@@ -49,8 +49,9 @@ func (d *Door) audit() {
 	add(d, operation{
 		id: "exportAudit", method: http.MethodGet, path: "/audit/export", group: aboutRecord, summary: "The record, the oldest first",
 		about: "With jsonl, entries as they are in the database and a signed last line, of which every change is found. " +
-			"With csv, the calls that have ended. An export that could not be finished is cut off.",
-		admin: true, errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
+			"With csv, the calls that have ended. An export that could not be finished is cut off. " +
+			"A tenant's administrator gets what is on record of the tenant.",
+		needs: hub.MayManage, errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.exportAudit)
 	text := &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 	d.api.OpenAPI().Paths["/audit/export"].Get.Responses["200"] = &huma.Response{

@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -32,7 +31,7 @@ type (
 // calls registers calling, and what is known of calls.
 func (d *Door) calls() {
 	add(d, operation{
-		id: "call", method: http.MethodPost, path: "/calls", group: aboutTools, summary: "Call a tool",
+		id: "call", method: http.MethodPost, path: "/calls", group: aboutTools, needs: hub.MayCall, summary: "Call a tool",
 		about: "With `text/event-stream` in Accept the answer is an event stream: any number of events named `progress` and `log` " +
 			"as the call goes on, then one `result` or `problem`. The call is cancelled when the connection ends.\n\n" +
 			"A result with `resultType: input_required` asks for something (MCP 2026-07-28, Multi Round-Trip Requests): " +
@@ -52,10 +51,9 @@ func (d *Door) call(ctx context.Context, in *callInput) (*streamOutput, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	p := auth.From(ctx)
-	p.Door = hub.DoorREST
+	p := principal(ctx)
 	req := &call.Request{
-		Principal: p, SessionRef: callstate.Named(p.Subject, in.Body.Session), Message: m, Level: in.Body.LogLevel, Lang: lang(ctx), Exchange: silent{},
+		Principal: p, Viewer: viewer(ctx, ""), SessionRef: callstate.Named(p, in.Body.Session), Message: m, Level: in.Body.LogLevel, Lang: lang(ctx), Exchange: silent{},
 		MaxRetries: in.Body.MaxRetries, UserMessage: in.Body.UserMessage,
 	}
 	if req.Timeout, err = callLimits(&in.Body); err != nil {
@@ -74,7 +72,7 @@ func (d *Door) call(ctx context.Context, in *callInput) (*streamOutput, error) {
 		req.Exchange = &follower{stream: stream, level: in.Body.LogLevel}
 		result, err := d.do(ctx, req)
 		if err != nil {
-			stream.send("problem", api.CallEvent{Problem: document(voice{lang(ctx), protocol.MethodToolsCall}, Status(hub.AsError(err).Code), err)})
+			stream.send("problem", api.CallEvent{Problem: document(voice{lang: lang(ctx), method: protocol.MethodToolsCall}, Status(hub.AsError(err).Code), err)})
 			return
 		}
 		stream.send("result", api.CallEvent{Result: result})

@@ -38,8 +38,8 @@ func (d *Door) config() {
 	upload := map[string]any{"text": "{\n  \"mcpServers\": {}\n}\n"}
 	add(d, operation{
 		id: "getConfig", method: http.MethodGet, path: "/config", group: aboutConfig,
-		summary: "The configuration file, its secrets masked",
-		errors:  []int{http.StatusConflict, http.StatusInternalServerError},
+		summary: "The configuration file, its secrets masked", needs: hub.MayOperate, hubwide: true,
+		errors: []int{http.StatusConflict, http.StatusInternalServerError},
 	}, func(context.Context, *struct{}) (*configOutput, error) {
 		text, etag, err := d.opt.Control.Text()
 		if err != nil {
@@ -52,7 +52,7 @@ func (d *Door) config() {
 		summary: "Replace the configuration file and put it in force",
 		about: "A text that cannot be used changes nothing, and neither does one for a file that is broken: it has to be mended by hand. " +
 			"A value of `${unchanged}` stays what it is.",
-		admin: true, limit: fileMiB, example: upload,
+		needs: hub.MayManage, hubwide: true, limit: fileMiB, example: upload,
 		errors: []int{
 			http.StatusConflict, http.StatusPreconditionFailed, http.StatusPreconditionRequired, http.StatusInternalServerError,
 		},
@@ -63,7 +63,7 @@ func (d *Door) config() {
 		id: "checkConfig", method: http.MethodPost, path: "/config/check", group: aboutConfig,
 		summary: "Say what is wrong with a text, or what it would change",
 		about:   "The same as a dry run of putting it. That a text is wrong is no error of the request.",
-		admin:   true, limit: fileMiB, example: upload,
+		needs:   hub.MayManage, hubwide: true, limit: fileMiB, example: upload,
 	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) {
 		return check(ctx, func() (control.Check, error) { return d.opt.Control.Check([]byte(in.Body.Text)) })
 	})
@@ -71,7 +71,7 @@ func (d *Door) config() {
 		id: "reloadConfig", method: http.MethodPost, path: "/config/reload", group: aboutConfig,
 		summary: "Read the configuration file anew and put it in force",
 		about:   "A file that cannot be used changes nothing.",
-		admin:   true, errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusInternalServerError},
+		needs:   hub.MayManage, hubwide: true, errors: []int{http.StatusConflict, http.StatusUnprocessableEntity, http.StatusInternalServerError},
 	}, func(ctx context.Context, _ *struct{}) (*checkOutput, error) {
 		return checked(ctx, d.opt.Control.Reload)
 	})
@@ -79,7 +79,7 @@ func (d *Door) config() {
 		id: "import", method: http.MethodPost, path: "/import", group: aboutConfig,
 		summary: "Take servers over from another program's file",
 		about:   "All that are taken over are, or none. Values that are secrets are sealed.",
-		admin:   true, limit: fileMiB,
+		needs:   hub.MayManage, hubwide: true, limit: fileMiB,
 		example: map[string]any{"name": "claude_desktop_config.json", "text": `{"mcpServers":{"time":{"command":"uvx","args":["mcp-server-time"]}}}`},
 		errors:  []int{http.StatusConflict, http.StatusPreconditionFailed, http.StatusInternalServerError},
 	}, d.take)

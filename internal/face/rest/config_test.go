@@ -15,7 +15,7 @@ func TestConfig(t *testing.T) {
 	const file = `{"mcpServers":{"a":{"command":"a","env":{"K":"hidden-value"}}}} // mine`
 	h := open(t, file)
 	var text api.ConfigText
-	a := h.get("/config").into(http.StatusOK, &text)
+	a := h.change(http.MethodGet, "/config", "").into(http.StatusOK, &text)
 	if text.Path != h.path || text.ETag == "" || a.header.Get("ETag") != text.ETag || strings.Contains(text.Text, "hidden-value") {
 		t.Errorf("the file is %+v", text)
 	}
@@ -69,7 +69,7 @@ func TestConfig(t *testing.T) {
 	put(next, text.ETag, "").refused(http.StatusPreconditionFailed, message.ConfigStale)
 	var status api.Status
 	h.get("/status").into(http.StatusOK, &status)
-	h.get("/config").into(http.StatusOK, &text)
+	h.change(http.MethodGet, "/config", "").into(http.StatusOK, &text)
 	if status.Config.ETag != text.ETag || !status.Config.Writable || !status.Config.Exists {
 		t.Errorf("the status is %+v", status.Config)
 	}
@@ -86,7 +86,7 @@ func TestReload(t *testing.T) {
 	h.write(`{"mcpServers":`)
 	h.change(http.MethodPost, "/config/reload", "").refused(http.StatusUnprocessableEntity, message.ConfigInvalid)
 	h.get("/servers/b").into(http.StatusOK, nil)
-	h.get("/config").refused(http.StatusConflict, message.ConfigBroken)
+	h.change(http.MethodGet, "/config", "").refused(http.StatusConflict, message.ConfigBroken)
 }
 
 func TestImport(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -41,8 +40,8 @@ func (d *Door) resources() {
 		id: "listResources", method: http.MethodGet, path: "/resources", group: aboutContent,
 		summary: "Every resource and every template that is offered, in the order of MCP's lists",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *contentsInput) (*resourceListOutput, error) {
-		view, err := d.opt.Catalog.View(hub.Viewer{Group: in.Group})
+	}, func(ctx context.Context, in *contentsInput) (*resourceListOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, in.Group))
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -61,7 +60,7 @@ func (d *Door) resources() {
 		return out, nil
 	})
 	add(d, operation{
-		id: "readResource", method: http.MethodPost, path: "/resources/read", group: aboutContent, summary: "Read a resource",
+		id: "readResource", method: http.MethodPost, path: "/resources/read", group: aboutContent, needs: hub.MayCall, summary: "Read a resource",
 		about: "It need not be listed: servers have resources that their templates or links in their results lead to.",
 		limit: 1, example: map[string]any{"uri": "file:///srv/notes.txt"}, errors: unanswered(),
 	}, func(ctx context.Context, in *resourceReadInput) (*answerOutput, error) {
@@ -77,8 +76,8 @@ func (d *Door) prompts() {
 		id: "listPrompts", method: http.MethodGet, path: "/prompts", group: aboutContent,
 		summary: "Every prompt that is offered, in the order of MCP's prompts/list",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *contentsInput) (*promptListOutput, error) {
-		view, err := d.opt.Catalog.View(hub.Viewer{Group: in.Group})
+	}, func(ctx context.Context, in *contentsInput) (*promptListOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, in.Group))
 		if err != nil {
 			return nil, failed(err)
 		}
@@ -92,7 +91,7 @@ func (d *Door) prompts() {
 		return out, nil
 	})
 	add(d, operation{
-		id: "getPrompt", method: http.MethodPost, path: "/prompts/get", group: aboutContent, summary: "Get a prompt that is filled in",
+		id: "getPrompt", method: http.MethodPost, path: "/prompts/get", group: aboutContent, needs: hub.MayCall, summary: "Get a prompt that is filled in",
 		limit: 1, example: map[string]any{"name": "everything__simple-prompt", "arguments": map[string]any{"city": "Hangzhou"}},
 		errors: unanswered(),
 	}, func(ctx context.Context, in *promptGetInput) (*answerOutput, error) {
@@ -118,9 +117,7 @@ func (d *Door) ask(ctx context.Context, b []byte) (*answerOutput, error) {
 	if err != nil {
 		return nil, failed(err)
 	}
-	p := auth.From(ctx)
-	p.Door = hub.DoorREST
-	req := &call.Request{Principal: p, Message: m, Lang: lang(ctx), Exchange: silent{}}
+	req := &call.Request{Principal: principal(ctx), Viewer: viewer(ctx, ""), Message: m, Lang: lang(ctx), Exchange: silent{}}
 	res, err := d.opt.Call.Do(ctx, req)
 	if err != nil {
 		return nil, failed(err)

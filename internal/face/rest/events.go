@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -18,7 +17,7 @@ import (
 type eventsInput struct {
 	LastID  string   `header:"Last-Event-ID" pattern:"^[0-9]{1,18}$" doc:"Go on after the event with this id. An EventSource sends it by itself when it connects again"`
 	After   string   `query:"after" pattern:"^[0-9]{1,18}$" doc:"The same, for whoever cannot send the header, which goes before it"`
-	Kinds   []string `query:"kinds" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state" doc:"Only events of these kinds, separated by commas; gaps always come"`
+	Kinds   []string `query:"kinds" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed" doc:"Only events of these kinds, separated by commas; gaps always come"`
 	Server  string   `query:"server" doc:"Only events about this server"`
 	Session string   `query:"session" doc:"Only events about this session, by its name in the state, or by the name that the caller has given it"`
 }
@@ -34,7 +33,7 @@ func (d *Door) events() {
 			"greater than that of every event before. Without an id it begins with what happens now. With one it goes on after that event, " +
 			"also over restarts of the hub, for as long as events are kept: 24 hours or 64 MiB. Where events are missing, a `gap` tells so. " +
 			"A comment comes every 15 seconds if nothing else does.\n\n" +
-			"An administrator sees everything. Others see servers and lists, and of calls and states those of their own.",
+			"Operators see everything of their tenant, and those of the hub itself that of all. Others see servers and lists, and of calls, states and requests for approval those of their own; who may decide sees all requests of the tenant.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.followEvents)
 	for _, response := range d.api.OpenAPI().Paths["/events"].Get.Responses {
@@ -46,13 +45,19 @@ func (d *Door) events() {
 }
 
 func (d *Door) followEvents(ctx context.Context, in *eventsInput) (*streamOutput, error) {
-	p := auth.From(ctx)
-	filter := events.Filter{Kinds: in.Kinds, Server: in.Server}
-	if !p.Role.May(hub.MayManage) {
+	p := principal(ctx)
+	filter := events.Filter{Kinds: in.Kinds, Server: in.Server, Tenant: records(ctx), Decides: p.Role.May(hub.MayDecide)}
+	if !p.Role.May(hub.MayOperate) {
 		filter.Subject = p.Subject
 	}
+	if !oversees(&p) || p.Scope != "" {
+		filter.Sees = func(server string) bool {
+			see, err := d.sight(ctx) // servers come and go
+			return err == nil && see.sees(server)
+		}
+	}
 	if in.Session != "" {
-		filter.Sessions = []string{in.Session, callstate.Named(p.Subject, in.Session)}
+		filter.Sessions = []string{in.Session, callstate.Named(p, in.Session)}
 	}
 	after := events.Now
 	for _, given := range [...]string{in.LastID, in.After} {

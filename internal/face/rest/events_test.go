@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/callstate"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -149,7 +150,7 @@ func TestManyListen(t *testing.T) {
 						t.Errorf("got a %s", value)
 					}
 				case "data":
-					if want := callstate.Named("local", fmt.Sprint("call ", n-1)); !strings.Contains(value, want) {
+					if want := callstate.Named(hub.Local(""), fmt.Sprint("call ", n-1)); !strings.Contains(value, want) {
 						t.Errorf("%s is not in %s", want, value)
 					}
 				}

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/toolindex"
 )
@@ -37,9 +38,13 @@ func (d *Door) index() {
 			"Tags are `notification`, `emergency`, `navigation` and `perception` by words of the name and description, " +
 			"`read-only`, `destructive`, `idempotent` and `open-world` as the server says, and those of an imported index.",
 		errors: []int{http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *indexInput) (*indexOutput, error) {
+	}, func(ctx context.Context, in *indexInput) (*indexOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, ""))
+		if err != nil {
+			return nil, failed(err)
+		}
 		out := &indexOutput{api.Index{Entries: []api.IndexEntry{}}}
-		for _, e := range c.Index(toolindex.Query{Tag: toolindex.Tag(in.Tag), Server: in.Server, Tool: in.Tool}) {
+		for _, e := range c.Index(view, toolindex.Query{Tag: toolindex.Tag(in.Tag), Server: in.Server, Tool: in.Tool}) {
 			out.Body.Entries = append(out.Body.Entries, indexView(e))
 		}
 		return out, nil
@@ -48,8 +53,12 @@ func (d *Door) index() {
 	add(d, operation{
 		id: "exportIndex", method: http.MethodGet, path: export, group: aboutTools,
 		summary: "All tools that are offered, as a tool index of version 1.0.0",
-	}, func(context.Context, *struct{}) (*documentOutput, error) {
-		return &documentOutput{"application/json", c.ExportIndex()}, nil
+	}, func(ctx context.Context, _ *struct{}) (*documentOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, ""))
+		if err != nil {
+			return nil, failed(err)
+		}
+		return &documentOutput{"application/json", c.ExportIndex(view)}, nil
 	})
 	d.api.OpenAPI().Paths[export].Get.Responses["200"].Content = map[string]*huma.MediaType{
 		"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
@@ -58,7 +67,7 @@ func (d *Door) index() {
 		id: "importIndex", method: http.MethodPost, path: "/index/import", group: aboutTools,
 		summary: "Take over the lists of a tool index of version 1.0.0",
 		about:   "For servers of which nothing else is known. As soon as a server says itself what it has, only that counts.",
-		admin:   true, limit: fileMiB,
+		needs:   hub.MayManage, hubwide: true, limit: fileMiB,
 		example: map[string]any{"text": `{"version":"1.0.0","last_sync":"2026-01-07T10:00:00Z","servers":[]}`},
 	}, func(_ context.Context, in *indexUploadInput) (*indexImportOutput, error) {
 		done, err := c.ImportIndex([]byte(in.Body.Text), in.Body.Force)
@@ -71,19 +80,27 @@ func (d *Door) index() {
 		id: "getDrift", method: http.MethodGet, path: "/servers/{key}/drift", group: aboutServers,
 		summary: "How the tools of a pinned server differ from what was accepted",
 		errors:  []int{http.StatusNotFound},
-	}, func(_ context.Context, in *keyInput) (*driftOutput, error) { return d.drift(in.Key) })
+	}, func(ctx context.Context, in *keyInput) (*driftOutput, error) {
+		if _, _, err := d.reach(ctx, in.Key); err != nil {
+			return nil, err
+		}
+		return d.drift(in.Key)
+	})
 	add(d, operation{
 		id: "acceptTools", method: http.MethodPost, path: "/servers/{key}/accept", group: aboutServers,
 		summary: "Accept tools of a pinned server as they are described now",
 		about: "The answer is what is left to be accepted. With the digests that the drift told, what the server has changed since then is refused; " +
 			"without, it is accepted unseen.",
-		admin: true, limit: 1, example: map[string]any{"digests": map[string]any{"search": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
+		needs: hub.MayOperate, limit: 1, example: map[string]any{"digests": map[string]any{"search": "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}},
 		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError},
 	}, d.accept)
 }
 
-func (d *Door) accept(_ context.Context, in *acceptInput) (*driftOutput, error) {
-	var err error
+func (d *Door) accept(ctx context.Context, in *acceptInput) (*driftOutput, error) {
+	err := d.own(ctx, in.Key)
+	if err != nil {
+		return nil, err
+	}
 	switch c := d.opt.Control; {
 	case in.Body.Digests == nil:
 		err = c.Accept(in.Key, in.Body.Tools)

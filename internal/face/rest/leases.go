@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -29,28 +30,34 @@ func (d *Door) leases() {
 	add(d, operation{
 		id: "listLeases", method: http.MethodGet, path: "/leases", group: aboutServers,
 		summary: "Every lease that keeps a server running, in the order of the configuration",
-	}, func(context.Context, *struct{}) (*leaseListOutput, error) {
+	}, func(ctx context.Context, _ *struct{}) (*leaseListOutput, error) {
+		see, err := d.sight(ctx)
+		if err != nil {
+			return nil, err
+		}
 		out := &leaseListOutput{api.LeaseList{Leases: []api.Lease{}}}
 		for _, l := range d.opt.Control.Leases() {
-			out.Body.Leases = append(out.Body.Leases, api.Lease{Holder: l.Holder, Server: l.Server, Tool: l.Tool, Count: l.Count})
+			if see.sees(l.Server) && (see.all || l.Tenant == see.who.Tenant) {
+				out.Body.Leases = append(out.Body.Leases, api.Lease{Holder: l.Holder, Tenant: l.Tenant, Server: l.Server, Tool: l.Tool, Count: l.Count})
+			}
 		}
 		return out, nil
 	})
 	add(d, operation{
-		id: "holdLease", method: http.MethodPut, path: place, group: aboutServers, summary: "Keep servers running for as long as they are needed",
+		id: "holdLease", method: http.MethodPut, path: place, group: aboutServers, needs: hub.MayCall, summary: "Keep servers running for as long as they are needed",
 		about: "Starts those that are idle, and waits for none. What the holder had before ends, so a holder asks again, with all it needs, before the lease expires. " +
 			"A server whose tools are not known yet is meant by its key, or by its key, `__` and the tool. Any caller may do this.",
 		limit: 1, example: map[string]any{"tools": []string{"calculator__calculator", "datetime"}, "ttl": "5m"},
 	}, d.holdLease)
 	add(d, operation{
-		id: "releaseLease", method: http.MethodDelete, path: place, group: aboutServers, summary: "End all leases of a holder",
+		id: "releaseLease", method: http.MethodDelete, path: place, group: aboutServers, needs: hub.MayCall, summary: "End all leases of a holder",
 		about: "Servers that nobody needs any more end after their `cleanupInterval`. Any caller may do this.", errors: []int{http.StatusNotFound},
-	}, func(_ context.Context, in *holderInput) (*struct{}, error) {
-		return nil, failed(d.opt.Control.Release(in.Holder))
+	}, func(ctx context.Context, in *holderInput) (*struct{}, error) {
+		return nil, failed(d.opt.Control.Release(principal(ctx).Tenant, in.Holder))
 	})
 }
 
-func (d *Door) holdLease(_ context.Context, in *leaseInput) (*leaseOutput, error) {
+func (d *Door) holdLease(ctx context.Context, in *leaseInput) (*leaseOutput, error) {
 	var ttl time.Duration
 	if in.Body.TTL != "" {
 		var err error
@@ -58,7 +65,7 @@ func (d *Door) holdLease(_ context.Context, in *leaseInput) (*leaseOutput, error
 			return nil, failed(unfit(message.Say(`ttl: it must be a duration such as "5m"`)))
 		}
 	}
-	g, err := d.opt.Control.Lease(in.Holder, in.Body.Tools, ttl)
+	g, err := d.opt.Control.Lease(viewer(ctx, ""), in.Holder, in.Body.Tools, ttl)
 	if err != nil {
 		return nil, failed(err)
 	}

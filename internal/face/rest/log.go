@@ -22,9 +22,13 @@ func (d *Door) log() {
 		id: "getServerLog", method: http.MethodGet, path: "/servers/{key}/log", group: aboutServers,
 		summary: "The end of a server's log, and what comes next",
 		about: "The last 500 lines, or 64 KiB, are kept while the hub runs. With `follow=true` the answer is an event stream: " +
-			"an event named `line` for each of them and each that comes, until the server is removed or the hub stops.",
+			"an event named `line` for each of them and each that comes, until the server is removed or the hub stops. " +
+			"That of a server that several tenants share is for the hub's own principals.",
 		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *logInput) (*streamOutput, error) {
+	}, func(ctx context.Context, in *logInput) (*streamOutput, error) {
+		if err := d.own(ctx, in.Key); err != nil { // it tells of everybody's calls
+			return nil, err
+		}
 		lines, more, err := d.opt.Control.Log(in.Key, in.After)
 		if err != nil {
 			return nil, failed(err)

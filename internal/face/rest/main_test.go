@@ -22,6 +22,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/builtin"
@@ -36,6 +37,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/stats"
 	"github.com/toolcrib/toolcrib/internal/store"
@@ -67,6 +69,7 @@ type house struct {
 	calls         *call.Registry
 	db            *store.DB
 	record        *audit.Log
+	book          *auth.Book
 	client        *http.Client
 	shut          chan struct{} // closed by /shutdown
 
@@ -132,11 +135,26 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	states := callstate.New(callstate.Options{Bus: news})
 	happened, err := events.Open(context.Background(), events.Options{Buses: []*bus.Bus{news}, Log: log})
 	must(t, err)
-	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record})
+	desk, err := approval.Open(context.Background(), approval.Options{
+		DB: db, Node: auditKeys.Node(), Seal: h.secrets, Bus: news, Log: log, Settings: func() hub.Approval { return hub.Approval{} },
+	})
+	must(t, err)
+	h.book, err = auth.OpenBook(context.Background(), auth.BookOptions{DB: db, Log: log})
+	must(t, err)
+	admin, caller := filepath.Join(dir, "admin"), filepath.Join(dir, "caller")
+	tokens, err := auth.OpenTokens(admin, caller)
+	must(t, err)
+	h.admin, err = auth.ReadToken(admin)
+	must(t, err)
+	h.caller, err = auth.ReadToken(caller)
+	must(t, err)
+	gate := auth.NewGate(auth.GateOptions{Tokens: tokens, Book: h.book, Log: log})
+	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk})
 	h.calls, h.db, h.record = pipeline.Calls(), db, record
 	h.door = New(Options{
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
+		Approvals: desk, Policy: func() *policy.Policy { return nil }, Identity: gate,
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
 		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
 	})
@@ -154,7 +172,8 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	all.Go(func() { _ = figures.Run(ctx) })
 	all.Go(func() { _ = states.Run(ctx) })
 	all.Go(func() { _ = happened.Run(ctx) })
-	stop := h.serve(dir)
+	all.Go(func() { _ = desk.Run(ctx) })
+	stop := h.serve(gate)
 	t.Cleanup(func() {
 		h.client.CloseIdleConnections()
 		h.door.Close()
@@ -169,24 +188,17 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 }
 
 // serve opens the door behind the guard.
-func (h *house) serve(dir string) (stop func()) {
+func (h *house) serve(gate *auth.Gate) (stop func()) {
 	t := h.t
 	t.Helper()
-	admin, caller := filepath.Join(dir, "admin"), filepath.Join(dir, "caller")
-	tokens, err := auth.OpenTokens(admin, caller)
-	must(t, err)
-	h.admin, err = auth.ReadToken(admin)
-	must(t, err)
-	h.caller, err = auth.ReadToken(caller)
-	must(t, err)
 	ln, err := httpd.Listen(context.Background(), "127.0.0.1:0", false)
 	must(t, err)
 	mux := http.NewServeMux()
 	mux.Handle(api.Base+"/", h.door)
 	s, err := httpd.New(httpd.Options{
-		Listeners: []net.Listener{ln}, Doors: mux, Log: slog.New(slog.DiscardHandler), Tokens: tokens,
+		Listeners: []net.Listener{ln}, Doors: mux, Log: slog.New(slog.DiscardHandler), Gate: gate,
 		Refuse: func(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
-			Refuse(w, message.FromHeader(r.Header.Get("Accept-Language")), status, e)
+			RefuseAt(w, r.URL.Path, message.FromHeader(r.Header.Get("Accept-Language")), status, e)
 		},
 	})
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 // OpenAPI is the description of the API, OpenAPI 3.1 as indented JSON. It is
@@ -32,18 +34,17 @@ func (d *Door) OpenAPI() []byte {
 
 // The groups of operations.
 const (
-	aboutHub     = "Hub"
-	aboutServers = "Servers"
-	aboutTools   = "Tools and calls"
-	aboutContent = "Resources and prompts"
-	aboutRecord  = "Record of calls"
-	aboutGroups  = "Groups"
-	aboutConfig  = "Configuration"
-	aboutSecrets = "Sealed values"
+	aboutHub      = "Hub"
+	aboutServers  = "Servers"
+	aboutTools    = "Tools and calls"
+	aboutContent  = "Resources and prompts"
+	aboutRecord   = "Record of calls"
+	aboutApproval = "Approval and rules"
+	aboutGroups   = "Groups"
+	aboutConfig   = "Configuration"
+	aboutSecrets  = "Sealed values"
+	aboutIdentity = "Tokens and tenants"
 )
-
-// admin is the security scheme of operations that need an administrator.
-const admin = "administrator"
 
 const schemas = "#/components/schemas/"
 
@@ -58,20 +59,21 @@ func description() *huma.OpenAPI {
 		Info: &huma.Info{
 			Title: "Toolcrib", Version: "1",
 			Description: "Servers, tools, calls and the configuration of one Toolcrib hub. " +
-				"What needs an administrator needs the administrator's token as a bearer token; all else needs none on the hub's own machine. " +
+				"What an operation needs is a right, told by its security scheme and as `x-toolcrib-right`; a role has some of them. " +
+				"Looking around and calling need no token on the hub's own machine, unless the hub asks everybody for one. " +
+				"Where `x-toolcrib-hubwide` is set, only principals of the hub itself are let in, and none of a tenant.\n\n" +
+				"What belongs to another tenant is answered as what does not exist. " +
 				"Texts are English or Chinese, by Accept-Language.",
 			License: &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"},
 		},
 		Servers: []*huma.Server{{URL: api.Base}},
 		Tags: []*huma.Tag{
-			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutRecord}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets},
+			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutRecord}, {Name: aboutApproval}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets}, {Name: aboutIdentity}, {Name: aboutCompat},
 		},
 		Components: &huma.Components{
-			Schemas:   huma.NewMapRegistry(schemas, huma.DefaultSchemaNamer),
-			Responses: responses,
-			SecuritySchemes: map[string]*huma.SecurityScheme{
-				admin: {Type: "http", Scheme: "bearer", Description: "The administrator's token, made at the first start."},
-			},
+			Schemas:         huma.NewMapRegistry(schemas, huma.DefaultSchemaNamer),
+			Responses:       responses,
+			SecuritySchemes: schemes(),
 		},
 	}
 }
@@ -80,19 +82,20 @@ func description() *huma.OpenAPI {
 func refusals() map[int]string {
 	return map[int]string{
 		http.StatusBadRequest:     "`body_invalid`: the body is missing, or ends too early",
-		http.StatusUnauthorized:   "`admin_required`: no token was shown, and an administrator's is needed",
-		http.StatusForbidden:      "`admin_required`: the token is not an administrator's",
-		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown` or `call_unknown`",
+		http.StatusUnauthorized:   "`token_required` or `admin_required`: no token was shown, and one is needed",
+		http.StatusForbidden:      "`approval_own`: nobody decides about their own calls; `approval_second`: a second person has to agree; `role_refused` or `admin_required`: the role of the token has not the right that is needed; `hubwide_required`: the token is a tenant's; `scope_refused`: the token is for something else; `grant_refused`: a token would allow more than that of who asks; `same_origin_needed`: a cookie without the page that it belongs to",
+		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown`, `call_unknown`, `approval_unknown`, `grant_unknown`, `token_unknown` or `tenant_unknown`",
 		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
-		http.StatusConflict: "`server_exists`, `server_builtin`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
-			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept` or `state_under_way`",
+		http.StatusConflict: "`server_exists`, `server_builtin`, `preset_kept`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
+			"`approval_decided`, `approval_undecided`, `approval_confirm`, `approval_changed`, `approval_taken`, `approval_expired`, " +
+			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept`, `state_under_way`, `tenant_exists` or `tenant_in_use`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",
 		http.StatusRequestEntityTooLarge: "`body_too_big`",
 		http.StatusUnsupportedMediaType:  "`content_type_refused`: only application/json is taken",
-		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, " +
+		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, `approval_invalid`, `grant_invalid`, " +
 			"`import_key_unknown`, `index_invalid`, `secret_refused`, `audit_cursor_unknown` or `audit_head_invalid`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
-		http.StatusTooManyRequests:      "`limited` or `queue_full`, with `Retry-After`; `queue_expired`, `too_many_own_connections`, `tests_busy` or `token_throttled`",
+		http.StatusTooManyRequests:      "`limited` or `queue_full`, with `Retry-After`; `queue_expired`, `too_many_own_connections`, `tests_busy`, `approvals_full` or `token_throttled`, or `upstream_login_busy`",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable`, `file_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
 		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, `shutting_down`, `audit_unwritable`, `audit_unreadable`, `store_full`, `store_busy` or `store_unavailable`",
@@ -113,11 +116,13 @@ type operation struct {
 	group            string
 	summary          string
 	about            string // what there is to say beyond the summary
-	admin            bool
+	needs            hub.Right
+	hubwide          bool  // only for principals of the hub itself: it is about what all tenants share
+	reads            bool  // it changes nothing, whatever its method: it is done also if it cannot be recorded
 	status           int   // of success; 0 for 200, or 204 without content
 	limit            int64 // MiB of the body; 0 if there is none
 	example          any   // of the body
-	errors           []int // besides those that come with admin and limit
+	errors           []int // besides those that come with needs, hubwide and limit
 }
 
 // add registers an operation.
@@ -130,11 +135,7 @@ func add[I, O any](d *Door, o operation, handle func(context.Context, *I) (*O, e
 		SkipValidateBody: true,
 		BodyReadTimeout:  -1,
 	}
-	errors := o.errors
-	if o.admin {
-		op.Security = []map[string][]string{{admin: {}}}
-		errors = append(errors, http.StatusUnauthorized, http.StatusForbidden)
-	}
+	errors := append(slices.Clone(o.errors), protect(&op, &o)...)
 	if o.limit > 0 {
 		op.MaxBodyBytes = o.limit<<20 + 1 // the framework refuses as many as that
 		op.RequestBody = &huma.RequestBody{

@@ -3,6 +3,7 @@ package rest
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,8 +52,10 @@ func problems(ctx huma.Context, _ string, v any) (any, error) {
 	as := voiceOf(ctx)
 	switch e := v.(type) {
 	case *fault:
+		failedBy(ctx.Context(), hub.AsError(e.err).Code)
 		return document(as, e.GetStatus(), e.err), nil
 	case *huma.ErrorModel:
+		failedBy(ctx.Context(), message.BodyInvalid)
 		return document(as, e.Status, invalid(e)), nil
 	}
 	return v, nil
@@ -101,16 +104,18 @@ func unfit(detail message.Phrase) *hub.Error {
 type voice struct {
 	lang   message.Lang
 	method string // of MCP, which the operation stands for; "" for none
+	compat bool   // as other programs know it, with success and error besides
 }
 
 func voiceOf(ctx huma.Context) voice {
 	v := voice{lang: lang(ctx.Context())}
 	if op := ctx.Operation(); op != nil {
+		v.compat = slices.Contains(op.Tags, aboutCompat)
 		switch op.OperationID {
-		case "call", "retryState":
+		case "call", "retryState", "proxyCall", "compatToolTest":
 			v.method = protocol.MethodToolsCall
 		case "listTools":
-			v.method = protocol.MethodToolsList
+			v.method, v.compat = protocol.MethodToolsList, true
 		}
 	}
 	return v
@@ -130,6 +135,9 @@ func document(as voice, status int, err error) *api.Problem {
 	}
 	if all, ok := errors.AsType[config.Problems](err); ok {
 		p.Problems = configProblems(as.lang, all)
+	}
+	if as.compat {
+		p.Success, p.Error = new(bool), p.Detail
 	}
 	return p
 }
@@ -172,7 +180,7 @@ func Status(code message.Code) int {
 	switch code {
 	case message.AdminRequired, message.TokenRequired, message.TokenRefused:
 		return http.StatusUnauthorized
-	case message.HostRefused, message.OriginRefused:
+	case message.HostRefused, message.OriginRefused, message.ApprovalOwn, message.ApprovalSecond, message.RoleRefused, message.ScopeRefused, message.HubwideRequired, message.GrantRefused:
 		return http.StatusForbidden
 	case message.HTTPMethodRefused:
 		return http.StatusMethodNotAllowed
@@ -183,20 +191,21 @@ func Status(code message.Code) int {
 	case message.TypeRefused:
 		return http.StatusUnsupportedMediaType
 	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
-		message.ResultGone, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown:
+		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown:
 		return http.StatusNotFound
-	case message.ServerExists, message.ServerBuiltin, message.ConfigMissing, message.ConfigBroken,
+	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
-		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept:
+		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept,
+		message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
 	case message.ETagMissing:
 		return http.StatusPreconditionRequired
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid, message.ArgumentsInvalid, message.CursorUnknown,
-		message.SecretRefused, message.ImportKeyUnknown, message.IndexInvalid, message.AuditCursorUnknown, message.AuditHeadInvalid:
+		message.SecretRefused, message.ImportKeyUnknown, message.ApprovalInvalid, message.GrantInvalid, message.IndexInvalid, message.AuditCursorUnknown, message.AuditHeadInvalid:
 		return http.StatusUnprocessableEntity
-	case message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany:
+	case message.UpstreamLoginBusy, message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany, message.ApprovalsFull:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
@@ -213,15 +222,26 @@ func Status(code message.Code) int {
 func refuse(ctx huma.Context, status int, err error) {
 	ctx.SetHeader("Content-Type", problemType)
 	ctx.SetStatus(status)
+	failedBy(ctx.Context(), hub.AsError(err).Code)
 	_ = encode(ctx.BodyWriter(), document(voiceOf(ctx), status, err)) // the client may be gone
 }
 
 // Refuse answers a request with a problem document in the language, outside of
 // any operation.
 func Refuse(w http.ResponseWriter, l message.Lang, status int, e *hub.Error) {
+	refuseAs(w, voice{lang: l}, status, e)
+}
+
+// RefuseAt is [Refuse] of a request that was made at a path, which has a say in
+// what else is in the document.
+func RefuseAt(w http.ResponseWriter, path string, l message.Lang, status int, e *hub.Error) {
+	refuseAs(w, voice{lang: l, compat: isCompat(path)}, status, e)
+}
+
+func refuseAs(w http.ResponseWriter, as voice, status int, e *hub.Error) {
 	h := w.Header()
 	h.Set("Content-Type", problemType)
-	h.Set("Content-Language", string(l))
+	h.Set("Content-Language", string(as.lang))
 	w.WriteHeader(status)
-	_ = encode(w, document(voice{lang: l}, status, e)) // the client may be gone
+	_ = encode(w, document(as, status, e)) // the client may be gone
 }

@@ -28,6 +28,8 @@ type RecordFilter struct {
 	Method  string   `query:"method" doc:"Only calls of this method of MCP, such as tools/call"`
 	Outcome []string `query:"outcome" enum:"ok,tool_error,failed,cancelled,unknown,under_way" doc:"Only calls that ended in one of these ways, separated by commas"`
 	Code    string   `query:"code" doc:"Only calls that failed with this code"`
+	Verdict string   `query:"verdict" enum:"allow,ask,deny" doc:"Only calls to which the rules said this"`
+	Risk    string   `query:"risk" enum:"low,medium,high,critical" doc:"Only calls of this risk"`
 	Text    string   `query:"text" maxLength:"200" doc:"Only calls with this text in the name that the caller put or in the tool's, whatever the case of letters"`
 	Node    string   `query:"node" doc:"Only calls in this chain of the record"`
 	Since   string   `query:"since" doc:"Only calls that ended at this time (RFC 3339) or after it, or not longer ago than this, such as 24h or 7d"`
@@ -49,7 +51,8 @@ type (
 
 // record registers what the record tells of calls.
 func (d *Door) record() {
-	who := " An administrator sees everything, whoever needs no token everything but arguments, and others the calls of their own."
+	who := " An operator sees all calls of its tenant, and one of the hub itself those of all tenants; whoever needs no token those of the hub itself, " +
+		"without arguments, and others the calls of their own."
 	add(d, operation{
 		id: "listCalls", method: http.MethodGet, path: "/calls", group: aboutTools, summary: "The calls in the record, newest first",
 		about:  "By the time at which they ended, and those under way by that at which they began: of those, such are there that may change something." + who,
@@ -79,7 +82,7 @@ func (d *Door) listCalls(ctx context.Context, in *callListInput) (*callListOutpu
 }
 
 func (d *Door) getCall(ctx context.Context, in *callInputID) (*callOutput, error) {
-	f := audit.Filter{Call: in.ID, Subject: visible(ctx)}
+	f := audit.Filter{Call: in.ID, Tenant: records(ctx), Subject: visible(ctx)}
 	page, err := d.opt.Audit.Query(ctx, f, "", 1)
 	if err != nil {
 		return nil, failed(err)
@@ -90,14 +93,14 @@ func (d *Door) getCall(ctx context.Context, in *callInputID) (*callOutput, error
 	return &callOutput{recordView(ctx, &page.Calls[0])}, nil
 }
 
-// visible is whose calls whoever asks may see; "" for all. Whoever needs no token
+// visible is whose calls of the tenant whoever asks may see; "" for all. Whoever needs no token
 // is on the hub's own machine, on which everybody sees what there is.
 func visible(ctx context.Context) string {
-	p := auth.From(ctx)
-	if p.Role.May(hub.MayManage) || p.Subject == hub.Local("").Subject {
+	who := auth.Of(ctx)
+	if who.Principal.Role.May(hub.MayOperate) || who.How == auth.HowLocal {
 		return ""
 	}
-	return p.Subject
+	return who.Principal.Subject
 }
 
 // sessionRef is the form of a session's name in the record.
@@ -108,10 +111,10 @@ var sessionRef = regexp.MustCompile(`^[0-9a-f]{16}$`)
 func (q *RecordFilter) filter(ctx context.Context, now time.Time) (audit.Filter, error) {
 	f := audit.Filter{
 		Session: q.Session, Subject: q.Subject, Door: hub.Door(q.Door), Server: q.Server, Tool: q.Tool, Method: q.Method,
-		Code: q.Code, Text: q.Text, Node: q.Node,
+		Tenant: records(ctx), Code: q.Code, Text: q.Text, Node: q.Node, Verdict: q.Verdict, Risk: q.Risk,
 	}
 	if q.Session != "" && !sessionRef.MatchString(q.Session) {
-		f.Session = callstate.Named(auth.From(ctx).Subject, q.Session)
+		f.Session = callstate.Named(principal(ctx), q.Session)
 	}
 	if own := visible(ctx); own != "" {
 		if q.Subject != "" && q.Subject != own {
@@ -161,6 +164,7 @@ func recordView(ctx context.Context, c *audit.Call) api.CallRecord {
 	v := api.CallRecord{
 		ID: c.ID, Time: c.Time, Method: c.Method, Subject: c.Subject, Door: string(c.Door), Session: c.Session, Client: c.Client, Group: c.Group,
 		Name: c.Name, Server: c.Server, Tool: c.Tool, Changing: c.Changing, Verdict: c.Verdict,
+		Mode: string(c.Mode), Risk: c.Risk, Rule: c.Rule, Policy: c.Policy, Approval: c.Approval, Grant: c.Grant, Tenant: c.Tenant,
 		Outcome: string(c.Outcome), Code: c.Code, Reason: c.Reason, Cached: c.Cached,
 		Queued: milliseconds(c.Queued), Duration: milliseconds(c.Duration), Bytes: c.Bytes, Trace: c.Trace,
 		Node: c.Node, Seq: c.Seq, Intent: c.Intent,
@@ -171,7 +175,7 @@ func recordView(ctx context.Context, c *audit.Call) api.CallRecord {
 	for _, a := range c.Attempts {
 		v.Attempts = append(v.Attempts, api.EventAttempt{Server: a.Server, Code: a.Code, Duration: milliseconds(a.Duration)})
 	}
-	if auth.From(ctx).Role.May(hub.MayManage) {
+	if principal(ctx).Role.May(hub.MayOperate) {
 		v.Digest = c.Digest
 		if json.Valid([]byte(c.Arguments)) {
 			v.Arguments = json.RawMessage(c.Arguments)

@@ -15,7 +15,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -36,22 +35,6 @@ func (d *Door) language(ctx huma.Context, next func(huma.Context)) {
 	l := message.Prefer(ctx.Header("Accept-Language"), d.opt.Language())
 	ctx.SetHeader("Content-Language", string(l))
 	next(huma.WithValue(ctx, langKey{}, l))
-}
-
-// authorise lets only administrators use the operations that need one. Whoever
-// shows no token is asked for it; to whom the token says that he is a caller,
-// asking again would be of no use (RFC 6750, section 3.1).
-func (d *Door) authorise(ctx huma.Context, next func(huma.Context)) {
-	if len(ctx.Operation().Security) == 0 || auth.From(ctx.Context()).Role.May(hub.MayManage) {
-		next(ctx)
-		return
-	}
-	status, challenge := http.StatusUnauthorized, `Bearer realm="toolcrib"`
-	if ctx.Header("Authorization") != "" {
-		status, challenge = http.StatusForbidden, challenge+`, error="insufficient_scope"`
-	}
-	ctx.SetHeader("WWW-Authenticate", challenge)
-	refuse(ctx, status, hub.E(message.AdminRequired, nil))
 }
 
 // query refuses what the framework would read in a way of its own: a dry run

@@ -17,7 +17,9 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -25,6 +27,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/events"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/stats"
 )
 
@@ -38,6 +41,11 @@ type Options struct {
 	Stats   *stats.Stats
 	States  *callstate.Tracker // of the calls of Call; nil for none
 	Events  *events.Log
+
+	Approvals *approval.Desk
+	Policy    func() *policy.Policy // in force; nil if there is none
+
+	Identity *auth.Gate // with its tokens, tenants and login sessions
 
 	Version  string
 	Started  time.Time
@@ -100,19 +108,25 @@ func New(opt Options) *Door {
 	d.callStates()
 	d.events()
 	d.audit()
+	d.acts()
 	d.analysis()
+	d.approvals()
+	d.grants()
+	d.policy()
 	d.stats(opt.Stats)
 	d.config()
 	d.secrets()
+	d.identity()
+	d.compat()
 	d.describe()
 	d.mux.HandleFunc(elsewhere, func(w http.ResponseWriter, r *http.Request) {
 		l := message.Prefer(r.Header.Get("Accept-Language"), opt.Language())
 		if methods := d.methods(r); len(methods) > 0 {
 			w.Header().Set("Allow", strings.Join(methods, ", "))
-			Refuse(w, l, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+			RefuseAt(w, r.URL.Path, l, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
 			return
 		}
-		Refuse(w, l, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
+		RefuseAt(w, r.URL.Path, l, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 	})
 	return d
 }

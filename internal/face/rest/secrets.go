@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 type (
@@ -23,7 +24,7 @@ func (d *Door) secrets() {
 	const place = "/secrets/{name}"
 	add(d, operation{
 		id: "listSecrets", method: http.MethodGet, path: "/secrets", group: aboutSecrets, summary: "The names of the sealed values",
-		admin: true, errors: []int{http.StatusUnprocessableEntity},
+		needs: hub.MayManage, hubwide: true, errors: []int{http.StatusUnprocessableEntity},
 	}, func(context.Context, *struct{}) (*secretListOutput, error) {
 		all, err := d.opt.Control.Secrets()
 		if err != nil {
@@ -38,13 +39,13 @@ func (d *Door) secrets() {
 	add(d, operation{
 		id: "setSecret", method: http.MethodPut, path: place, group: aboutSecrets, summary: "Seal a value",
 		about: "Servers that refer to it as `${secret:NAME}` get it the next time they are connected.",
-		admin: true, limit: 1, example: map[string]any{"value": "what nobody is to see"},
+		needs: hub.MayManage, hubwide: true, limit: 1, example: map[string]any{"value": "what nobody is to see"},
 	}, func(_ context.Context, in *secretInput) (*struct{}, error) {
 		return nil, failed(d.opt.Control.SetSecret(in.Name, in.Body.Value))
 	})
 	add(d, operation{
 		id: "deleteSecret", method: http.MethodDelete, path: place, group: aboutSecrets, summary: "Forget a sealed value",
-		admin: true, errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+		needs: hub.MayManage, hubwide: true, errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, func(_ context.Context, in *nameInput) (*struct{}, error) {
 		return nil, failed(d.opt.Control.DeleteSecret(in.Name))
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -33,10 +34,15 @@ func (d *Door) servers() {
 	add(d, operation{
 		id: "listServers", method: http.MethodGet, path: "/servers", group: aboutServers,
 		summary: "Every server, in the order of the configuration",
+		about:   "Whoever operates the hub as a whole sees those of all tenants. A tenant sees its own and those that all share, of which it is told less.",
 	}, func(ctx context.Context, _ *struct{}) (*serverListOutput, error) {
+		see, err := d.sight(ctx)
+		if err != nil {
+			return nil, err
+		}
 		out := &serverListOutput{api.ServerList{Servers: []api.Server{}}}
-		for _, s := range d.opt.Control.Servers() {
-			out.Body.Servers = append(out.Body.Servers, serverView(lang(ctx), s))
+		for _, s := range d.seen(see) {
+			out.Body.Servers = append(out.Body.Servers, d.whole(ctx, s))
 		}
 		return out, nil
 	})
@@ -46,11 +52,12 @@ func (d *Door) servers() {
 	}, func(ctx context.Context, in *keyInput) (*serverOutput, error) { return d.server(ctx, in.Key) })
 	d.entries()
 	d.actions()
+	d.logins()
 	add(d, operation{
 		id: "testServer", method: http.MethodPost, path: "/test", group: aboutServers, summary: "Try a server out",
 		about: "Connects to it beside the one that may be running, which is not touched, asks for its tools and ends it again; " +
 			"90 seconds at most, and four at a time. An entry is tested as if it were written under the key, but is not saved.",
-		admin: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		needs: hub.MayManage, hubwide: true, reads: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
 		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError},
 	}, d.test)
 }
@@ -67,7 +74,7 @@ func (d *Door) entries() {
 	add(d, operation{
 		id: "addServer", method: http.MethodPost, path: "/servers", group: aboutServers, summary: "Define a server",
 		about: "It is started if its entry says so. Values of `env` and `headers` that are secrets, and `apiKey`, are sealed before they are written.",
-		admin: true, limit: 1, status: http.StatusCreated, errors: refused,
+		needs: hub.MayManage, hubwide: true, limit: 1, status: http.StatusCreated, errors: refused,
 		example: map[string]any{"key": "everything", "entry": exampleEntry()},
 	}, func(ctx context.Context, in *serverAddInput) (*serverOutput, error) {
 		key, err := d.opt.Control.Add(in.Body.Key, in.Body.Entry)
@@ -80,7 +87,10 @@ func (d *Door) entries() {
 		id: "getServerEntry", method: http.MethodGet, path: place + "/entry", group: aboutServers,
 		summary: "What the configuration file says about a server, its secrets masked",
 		errors:  []int{http.StatusNotFound, http.StatusConflict, http.StatusInternalServerError},
-	}, func(_ context.Context, in *keyInput) (*entryOutput, error) {
+	}, func(ctx context.Context, in *keyInput) (*entryOutput, error) {
+		if err := d.own(ctx, in.Key); err != nil {
+			return nil, err
+		}
 		entry, etag, err := d.opt.Control.Entry(in.Key)
 		if err != nil {
 			return nil, failed(err)
@@ -92,7 +102,7 @@ func (d *Door) entries() {
 		summary: "Replace what the configuration file says about a server",
 		about: "A value of `${unchanged}` stays what it is; other secrets are sealed. Settings of a built-in server can be made this way, too. " +
 			"A server that is reached in the same way as before keeps its connection.",
-		admin: true, limit: 1, errors: absent, example: map[string]any{"entry": exampleEntry()},
+		needs: hub.MayManage, hubwide: true, limit: 1, errors: absent, example: map[string]any{"entry": exampleEntry()},
 	}, func(ctx context.Context, in *serverEditInput) (*serverOutput, error) {
 		if err := d.opt.Control.Change(in.Key, in.Body.Entry); err != nil {
 			return nil, failed(err)
@@ -103,7 +113,7 @@ func (d *Door) entries() {
 		id: "checkServer", method: http.MethodPost, path: place + "/check", group: aboutServers,
 		summary: "Say what is wrong with an entry, or what writing it would change",
 		about:   "For a server that is there or a new one. That an entry is wrong is no error of the request.",
-		admin:   true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		needs:   hub.MayManage, hubwide: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
 		errors: []int{http.StatusConflict, http.StatusInternalServerError},
 	}, func(ctx context.Context, in *serverEditInput) (*checkOutput, error) {
 		return check(ctx, func() (control.Check, error) { return d.opt.Control.CheckEntry(in.Key, in.Body.Entry) })
@@ -113,7 +123,7 @@ func (d *Door) entries() {
 		summary: "Take a server out of the configuration file, and end it",
 		about: "Sealed values that only this server has used are deleted. A built-in server goes back to its default settings. " +
 			"The answer does not wait until the server has ended.",
-		admin: true, errors: absent,
+		needs: hub.MayManage, hubwide: true, errors: absent,
 	}, func(_ context.Context, in *keyInput) (*struct{}, error) {
 		return nil, failed(d.opt.Control.Remove(in.Key))
 	})
@@ -137,8 +147,11 @@ func (d *Door) actions() {
 	} {
 		add(d, operation{
 			id: a.action + "Server", method: http.MethodPost, path: "/servers/{key}/" + a.action, group: aboutServers, summary: a.summary,
-			admin: true, errors: append(a.errors[:2:2], http.StatusNotFound, http.StatusConflict),
+			needs: hub.MayOperate, errors: append(a.errors[:2:2], http.StatusNotFound, http.StatusConflict),
 		}, func(ctx context.Context, in *keyInput) (*serverOutput, error) {
+			if err := d.own(ctx, in.Key); err != nil {
+				return nil, err
+			}
 			if err := a.do(ctx, in.Key); err != nil {
 				return nil, failed(err)
 			}
@@ -148,11 +161,12 @@ func (d *Door) actions() {
 }
 
 func (d *Door) server(ctx context.Context, key string) (*serverOutput, error) {
-	s, err := d.opt.Control.Server(key)
+	see, s, err := d.reach(ctx, key)
 	if err != nil {
-		return nil, failed(err)
+		return nil, err
 	}
-	return &serverOutput{serverView(lang(ctx), s)}, nil
+	see.narrow(&s)
+	return &serverOutput{d.whole(ctx, s)}, nil
 }
 
 func (d *Door) test(ctx context.Context, in *testInput) (*testOutput, error) {

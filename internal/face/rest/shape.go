@@ -70,10 +70,13 @@ func members(shape reflect.Type) []member {
 	if shape.Kind() == reflect.Pointer {
 		shape = shape.Elem() // of a body that may be left out
 	}
-	all := make([]member, shape.NumField())
-	for i := range all {
-		name, options, _ := strings.Cut(shape.Field(i).Tag.Get("json"), ",")
-		all[i] = member{name: name, optional: options == "omitempty"}
+	var all []member
+	for _, f := range reflect.VisibleFields(shape) {
+		if f.Anonymous { // whose members are the shape's own
+			continue
+		}
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		all = append(all, member{name: name, optional: options == "omitempty"})
 	}
 	return all
 }

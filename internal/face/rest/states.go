@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
-	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/events"
@@ -27,15 +26,11 @@ func (d *Door) callStates() {
 	const place = "/states/{session}"
 	add(d, operation{
 		id: "listStates", method: http.MethodGet, path: "/states", group: aboutTools, summary: "The sessions that show a call, the one that called last first",
-		about: "An administrator sees those of all callers, others their own. What changes comes as events named `call.state`.",
+		about: "Operators see those of all callers of their tenant, others their own. What changes comes as events named `call.state`.",
 	}, func(ctx context.Context, _ *struct{}) (*stateListOutput, error) {
-		p, now := auth.From(ctx), time.Now()
-		subject := p.Subject
-		if p.Role.May(hub.MayManage) {
-			subject = ""
-		}
+		p, now := principal(ctx), time.Now()
 		out := &stateListOutput{api.CallStateList{States: []api.CallState{}}}
-		for _, s := range d.opt.States.States(subject) {
+		for _, s := range d.opt.States.States(func(s *hub.CallState) bool { return seesState(&p, s) }) {
 			out.Body.States = append(out.Body.States, events.StateView(&s, now))
 		}
 		return out, nil
@@ -49,13 +44,13 @@ func (d *Door) callStates() {
 		return &stateOutput{events.StateView(&s, time.Now())}, nil
 	})
 	add(d, operation{
-		id: "retryState", method: http.MethodPost, path: place + "/retry", group: aboutTools, summary: "Make the call of a session that failed once more",
+		id: "retryState", method: http.MethodPost, path: place + "/retry", group: aboutTools, needs: hub.MayCall, summary: "Make the call of a session that failed once more",
 		about: "With the same arguments and on behalf of the same caller, if `canRetry` says so. " +
 			"It is a person's decision: the call is made also if it may have taken effect before.",
 		errors: unanswered(),
 	}, d.retry)
 	add(d, operation{
-		id: "clearState", method: http.MethodDelete, path: place, group: aboutTools, summary: "Have a session be idle whose call has ended",
+		id: "clearState", method: http.MethodDelete, path: place, group: aboutTools, needs: hub.MayCall, summary: "Have a session be idle whose call has ended",
 		errors: []int{http.StatusConflict},
 	}, func(ctx context.Context, in *stateInput) (*struct{}, error) {
 		name, _ := d.state(ctx, in.Session)
@@ -66,14 +61,26 @@ func (d *Door) callStates() {
 // state finds what a session shows, and by which name it is kept. One that whoever
 // asks may not see is as one that is not there.
 func (d *Door) state(ctx context.Context, session string) (name string, s hub.CallState) {
-	p := auth.From(ctx)
-	named := callstate.Named(p.Subject, session)
+	p := principal(ctx)
+	named := callstate.Named(p, session)
 	for _, name := range [...]string{session, named} {
-		if s, ok := d.opt.States.State(name); ok && (p.Role.May(hub.MayManage) || s.Subject == p.Subject) {
+		if s, ok := d.opt.States.State(name); ok && seesState(&p, &s) {
 			return name, s
 		}
 	}
-	return named, hub.CallState{Session: session, Subject: p.Subject, Status: hub.CallIdle}
+	return named, hub.CallState{Session: session, Tenant: p.Tenant, Subject: p.Subject, Status: hub.CallIdle}
+}
+
+// seesState reports whether a principal may see what a session shows: its own, and
+// whoever operates those of all callers of its tenant, or of all tenants.
+func seesState(p *hub.Principal, s *hub.CallState) bool {
+	switch {
+	case oversees(p):
+		return true
+	case s.Tenant != p.Tenant:
+		return false
+	}
+	return s.Subject == p.Subject || p.Role.May(hub.MayOperate)
 }
 
 // retry makes the call of a session once more.

@@ -2,7 +2,10 @@ package rest
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -19,7 +22,50 @@ func (d *Door) stats(source *stats.Stats) {
 			"The operations are `tools/call` (all), `tools/call {server}`, `tools/call {server}/{tool}` and `server/start {server}`; " +
 			"those that did not succeed are apart, under the name with `.error`. Percentiles are by nearest rank. " +
 			"Processes are looked at once a second at most.",
-	}, func(context.Context, *struct{}) (*statsOutput, error) { return &statsOutput{statsView(source)}, nil })
+	}, func(ctx context.Context, _ *struct{}) (*statsOutput, error) {
+		see, err := d.sight(ctx)
+		if err != nil {
+			return nil, err
+		}
+		v := statsView(source)
+		d.narrowStats(see, &v)
+		return &statsOutput{v}, nil
+	})
+}
+
+// narrowStats leaves of the figures those of servers that whoever asks sees, and to
+// a tenant those of its own: in all others are the calls of others.
+func (d *Door) narrowStats(see *sight, v *api.Stats) {
+	if see.who.Hubwide() && (!see.view.Narrow() || see.all && see.who.Scope == "") {
+		return // nothing is anybody else's, or all is for it
+	}
+	own, running := make(map[string]bool), 0
+	servers := d.seen(see)
+	for i := range servers {
+		s := &servers[i]
+		own[s.Definition.Key] = see.owns(&s.Definition)
+		if s.Status.State.Running() {
+			running++
+		}
+	}
+	maps.DeleteFunc(v.Operations, func(name string, _ api.Operation) bool {
+		_, of, named := strings.Cut(strings.TrimSuffix(name, ".error"), " ")
+		if !named {
+			return !see.who.Hubwide()
+		}
+		for key := range own {
+			if own[key] && (of == key || strings.HasPrefix(of, key+"/")) {
+				return false
+			}
+		}
+		return true
+	})
+	v.Processes = slices.DeleteFunc(v.Processes, func(t api.ProcessTree) bool { return !own[t.Server] })
+	v.Resources.TotalServers, v.Resources.RunningServers = len(servers), running
+	v.Resources.ActiveProcesses, v.Resources.EmbeddedTools, v.Resources.CacheSize = len(v.Processes), 0, len(see.view.Tools())
+	if !see.who.Hubwide() {
+		v.Resources.Memory, v.Resources.CPU, v.Resources.Goroutines, v.Resources.OpenFiles = 0, 0, 0, 0
+	}
 }
 
 func statsView(source *stats.Stats) api.Stats {

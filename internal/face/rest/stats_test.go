@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/stats"
@@ -32,7 +33,9 @@ func TestStats(t *testing.T) {
 	}
 	figures.Observe(hub.CallRecord{Server: "files", Tool: "read", Outcome: hub.OutcomeToolError, Duration: time.Millisecond})
 
-	door := httptest.NewServer(New(Options{Stats: figures}))
+	everything, err := catalog.Open(catalog.Options{})
+	must(t, err)
+	door := httptest.NewServer(New(Options{Stats: figures, Catalog: everything}))
 	defer door.Close()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, door.URL+api.Base+"/stats", http.NoBody)
 	must(t, err)

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
 type statusOutput struct{ Body api.Status }
@@ -18,7 +19,7 @@ func (d *Door) status() {
 	add(d, operation{
 		id: "shutdown", method: http.MethodPost, path: "/shutdown", group: aboutHub, summary: "Stop the hub",
 		about: "Calls under way have ten seconds to end. The answer does not wait for that.",
-		admin: true, status: http.StatusAccepted,
+		needs: hub.MayManage, hubwide: true, status: http.StatusAccepted,
 	}, func(context.Context, *struct{}) (*struct{}, error) {
 		d.opt.Shutdown()
 		return nil, nil
@@ -39,7 +40,17 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	if e := d.opt.Audit.Fault(); e != nil {
 		s.Record.Reason = e.In(lang(ctx))
 	}
-	for _, server := range d.opt.Control.Servers() {
+	see, err := d.sight(ctx)
+	if err != nil {
+		return s // there is always a view of no group
+	}
+	if !see.who.Hubwide() { // how the hub is set up is no tenant's matter
+		s.PID, s.DataDir, s.Sessions, s.Phases = 0, "", 0, nil
+		s.Config = api.ConfigStatus{Problems: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{}}
+	} else if !see.all && see.view.Narrow() { // what is wrong in the file may name others' servers
+		s.Config.Problems, s.Config.Warnings = []api.ConfigProblem{}, []api.ConfigProblem{}
+	}
+	for _, server := range d.seen(see) {
 		s.Servers++
 		s.Tools += server.Offered
 		s.Resources += server.Resources

@@ -29,16 +29,18 @@ func (d *Door) tools() {
 		id: "listTools", method: http.MethodGet, path: "/tools", group: aboutTools,
 		summary: "Every tool that is offered, in the order of MCP's tools/list",
 		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *toolsInput) (*toolListOutput, error) {
-		view, err := d.opt.Catalog.View(hub.Viewer{Group: in.Group})
+	}, func(ctx context.Context, in *toolsInput) (*toolListOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, in.Group))
 		if err != nil {
 			return nil, failed(err)
 		}
 		states := d.states()
-		out := &toolListOutput{api.ToolList{Tools: []api.Tool{}}}
+		out := &toolListOutput{api.ToolList{Success: true, Tools: []api.Tool{}}}
 		for _, e := range view.Tools() {
 			if in.Server == "" || in.Server == e.Server.Key {
-				out.Body.Tools = append(out.Body.Tools, toolView(e, states))
+				t := toolView(e, states)
+				t.InputSchema = inputSchema(e.Raw)
+				out.Body.Tools = append(out.Body.Tools, t)
 			}
 		}
 		return out, nil
@@ -46,11 +48,14 @@ func (d *Door) tools() {
 	add(d, operation{
 		id: "getTool", method: http.MethodGet, path: "/tools/{name}", group: aboutTools, summary: "One tool, with its schemas",
 		errors: []int{http.StatusNotFound, http.StatusConflict},
-	}, func(_ context.Context, in *toolInput) (*toolOutput, error) {
-		snapshot := d.opt.Catalog.Snapshot()
-		e, ok := snapshot.Resolve(in.Name)
+	}, func(ctx context.Context, in *toolInput) (*toolOutput, error) {
+		view, err := d.opt.Catalog.View(viewer(ctx, ""))
+		if err != nil {
+			return nil, failed(err)
+		}
+		e, ok := view.Tool(in.Name)
 		if !ok {
-			if e, ok = snapshot.Blocked(in.Name); ok {
+			if e, ok = view.Blocked(in.Name); ok {
 				return nil, failed(hub.E(message.ToolChanged, nil, "server", message.Quote(e.Server.Key), "tool", message.Quote(e.Tool.Name)))
 			}
 			return nil, failed(hub.E(message.ToolUnknown, nil, "tool", message.Quote(in.Name)))

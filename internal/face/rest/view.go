@@ -26,7 +26,7 @@ func serverView(l message.Lang, s control.Server) api.Server {
 		Enabled: def.Enabled, AutoStart: def.AutoStart, Preload: def.Preload, Pinned: def.Pinned, Priority: def.Priority, Timeout: def.Timeout.String(),
 		Command: shownCommand(def.Command), Args: config.MaskArgs(def.Args), Dir: def.Dir, URL: shownURL(def.URL),
 		Env: slices.Sorted(maps.Keys(def.Env)), Headers: slices.Sorted(maps.Keys(def.Headers)),
-		Defined: s.Defined, Retries: def.Retry.Max, Validate: !def.NoValidate, Pool: def.Pool,
+		Tenants: def.Tenants, Defined: s.Defined, Retries: def.Retry.Max, Validate: !def.NoValidate, Pool: def.Pool,
 	}
 	if g := def.Gate; g != (hub.Gate{}) {
 		v.CallLimits = &api.CallLimits{Concurrency: g.Concurrency, Queue: g.Queue, Rate: g.Rate, Burst: g.Burst}
@@ -91,7 +91,8 @@ func testView(l message.Lang, p *control.Probe) api.TestResult {
 func leaseViews(key string, leases []hub.Lease) []api.Lease {
 	views := make([]api.Lease, len(leases))
 	for i, l := range leases {
-		views[i] = api.Lease{Holder: l.Holder, Server: key, Tool: l.Tool, Count: l.Count}
+		tenant, holder := control.HolderOf(l.Holder)
+		views[i] = api.Lease{Holder: holder, Tenant: tenant, Server: key, Tool: l.Tool, Count: l.Count}
 	}
 	return views
 }

@@ -1,0 +1,39 @@
+package app
+
+import (
+	"testing"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
+)
+
+func TestModes(t *testing.T) {
+	observed := map[hub.Door]hub.PolicyMode{hub.DoorMCP: "observe", hub.DoorSSE: "observe", hub.DoorWebSocket: "observe", hub.DoorStdio: "observe"}
+	all := map[hub.Door]hub.PolicyMode{hub.DoorREST: "observe"}
+	for door, mode := range observed {
+		all[door] = mode
+	}
+	for _, test := range []struct {
+		policy hub.Policy
+		en, zh string
+	}{
+		{
+			hub.Policy{},
+			"Policy: enforced at rest; only observed at mcp, sse, ws, stdio, as the configuration has no policy",
+			"规则：在 rest 上强制执行；在 mcp, sse, ws, stdio 上仅观察，因为配置中没有 policy",
+		},
+		{hub.Policy{Given: true}, "Policy: enforced at rest, mcp, sse, ws, stdio", "规则：在 rest, mcp, sse, ws, stdio 上强制执行"},
+		{
+			hub.Policy{Given: true, Modes: observed},
+			"Policy: enforced at rest; only observed at mcp, sse, ws, stdio", "规则：在 rest 上强制执行；在 mcp, sse, ws, stdio 上仅观察",
+		},
+		{hub.Policy{Given: true, Modes: all}, "Policy: only observed at rest, mcp, sse, ws, stdio", "规则：在 rest, mcp, sse, ws, stdio 上仅观察"},
+	} {
+		p, _ := policy.Compile(test.policy)
+		said := modes(p.Mode, test.policy.Given)
+		if said.String() != test.en || said.In(message.Chinese) != test.zh {
+			t.Errorf("%s, %s", said, said.In(message.Chinese))
+		}
+	}
+}

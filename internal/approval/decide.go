@@ -1,0 +1,207 @@
+package approval
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// Decide decides about a request. The first decision wins; of a request to which
+// two have to agree a first agreement leaves it pending. Codes: approval_unknown,
+// approval_own, approval_decided, approval_expired, approval_confirm (which
+// agreement it would be), approval_second (it has to be another person's),
+// approval_changed (the arguments are others than were seen), approval_invalid.
+//
+// What an edit puts in the place of the arguments has to be valid and judged by
+// whoever calls.
+func (d *Desk) Decide(ctx context.Context, id string, with Deciding) (Request, error) {
+	if err := with.check(); err != nil {
+		return Request{}, err
+	}
+	sealed := ""
+	for range 2 * MaxDecisions { // who loses against another one's agreement looks again
+		r, err := d.find(ctx, d.db, id)
+		if err != nil {
+			return Request{}, err
+		}
+		if !r.SeenBy(&with.By) {
+			return Request{}, unknown(id)
+		}
+		next, err := r.decided(&with, now())
+		if err != nil {
+			return Request{}, err
+		}
+		if with.edits(r) {
+			if sealed == "" {
+				if sealed, err = d.seal(ctx, r.ID, "edited", with.Arguments); err != nil {
+					return Request{}, err
+				}
+			}
+			next.edited = sealed
+		}
+		done, err := d.change(ctx, `UPDATE approval SET status = $3, open = $4, revision = revision + 1, changed = $5, expires = $6, decided = $7,
+			judged = $8, decisions = $9, shown = $10, hash = $11, edited = $12
+			WHERE id = $1 AND revision = $2 AND status = 'pending' AND expires > $5`,
+			r.ID, r.revision, string(next.Status), next.state(), micros(next.changed), micros(next.Expires), micros(next.Decided),
+			jsonOf(next.Judged), jsonOf(next.Decisions), next.Shown, next.Hash, next.edited)
+		if err != nil {
+			return Request{}, err
+		}
+		if done != nil {
+			d.tell(done)
+			return d.opened(done), nil
+		}
+	}
+	return Request{}, invalid(message.Say("it was changed too often"))
+}
+
+// check refuses what is no decision.
+func (with *Deciding) check() error {
+	switch {
+	case with.Kind != Approve && with.Kind != Edit && with.Kind != Reject:
+		return invalid(message.Say("there is no decision \"%s\"", message.Quote(string(with.Kind))))
+	case len(with.Note) > MaxNote:
+		return invalid(message.Say("the note is longer than %d bytes", MaxNote))
+	case with.Kind != Edit && with.Arguments != nil:
+		return invalid(message.Say("only an edit has arguments"))
+	case with.Kind != Edit:
+		return nil
+	case with.Arguments == nil:
+		return invalid(message.Say("the arguments are no JSON object"))
+	case with.ArgumentsHash == "":
+		return invalid(message.Say("the hash of the arguments is missing"))
+	}
+	return checkArguments(with.Arguments)
+}
+
+// edits reports whether the decision puts others in the place of what would be
+// sent. An edit that does not is an agreement.
+func (with *Deciding) edits(r *row) bool { return with.Kind == Edit && with.ArgumentsHash != r.Hash }
+
+// decided is the row as a decision leaves it. It asks nobody, and changes nothing.
+func (r *row) decided(with *Deciding, at time.Time) (*row, error) {
+	switch {
+	case !with.There && own(r, &with.By):
+		return nil, hub.E(message.ApprovalOwn, nil, "subject", message.Quote(r.Subject))
+	case r.Status != Pending || !at.Before(r.Expires):
+		return nil, r.over(at)
+	case with.Kind != Reject && with.Saw != "" && with.Saw != r.Hash:
+		return nil, hub.E(message.ApprovalChanged, nil, "id", r.ID)
+	case len(r.Decisions) >= MaxDecisions && with.Kind != Reject:
+		return nil, invalid(message.Say("it was changed too often"))
+	}
+	next := *r
+	next.changed = at
+	said := Decision{By: clean(with.By.Subject), Tenant: with.By.Tenant, Token: with.By.Token, Door: with.By.Door, At: at, Kind: with.Kind, Hash: r.Hash, Note: clean(with.Note)}
+	switch {
+	case with.Kind == Reject:
+		next.Status, next.Decided, next.open = Rejected, at, false
+	case with.edits(r):
+		said.Hash, next.Hash, next.Shown = with.ArgumentsHash, with.ArgumentsHash, clean(with.Shown)
+		next.edited = "sealed" // by Decide
+		if with.Judged != nil {
+			persons, second := r.Persons, r.Second
+			next.Judged = *with.Judged
+			next.Persons, next.Second = min(max(next.Persons, persons, 1), 2), next.Second || second
+		}
+		next.agree(1, at)
+	default:
+		said.Kind = Approve
+		agreed := r.agreements()
+		if err := r.mayAgree(agreed, with); err != nil {
+			return nil, err
+		}
+		next.agree(len(agreed)+1, at)
+	}
+	next.Decisions = append(slices.Clip(r.Decisions), said)
+	return &next, nil
+}
+
+// agree has the request be agreed to by so many.
+func (r *row) agree(n int, at time.Time) {
+	if n < r.Persons {
+		return
+	}
+	r.Status = Approved
+	if r.edited != "" {
+		r.Status = Edited
+	}
+	r.Decided, r.Expires = at, at.Add(Agreement)
+}
+
+// agreements are those to what would be sent now: since it was edited last.
+func (r *row) agreements() []Decision {
+	for i, one := range slices.Backward(r.Decisions) {
+		if one.Kind == Edit {
+			return r.Decisions[i:]
+		}
+	}
+	return r.Decisions
+}
+
+// mayAgree refuses what is no further agreement.
+func (r *row) mayAgree(agreed []Decision, with *Deciding) error {
+	round := len(agreed) + 1
+	for _, one := range agreed {
+		same := one.By == clean(with.By.Subject) && one.Tenant == with.By.Tenant || one.Token != "" && one.Token == with.By.Token
+		if r.Second && same {
+			return hub.E(message.ApprovalSecond, nil, "id", r.ID, "by", message.Quote(one.By))
+		}
+	}
+	if max(with.Confirmation, 1) != round {
+		return hub.E(message.ApprovalConfirm, nil, "id", r.ID, "round", strconv.Itoa(round), "persons", strconv.Itoa(r.Persons))
+	}
+	if round > 1 && with.Saw != r.Hash {
+		return hub.E(message.ApprovalChanged, nil, "id", r.ID)
+	}
+	return nil
+}
+
+// own reports whether somebody would decide about a call of their own.
+func own(r *row, by *hub.Principal) bool {
+	return by.Subject == r.Subject && by.Tenant == r.Tenant || by.Token != "" && by.Token == r.Token
+}
+
+// over says why a request can be neither decided, nor taken, nor ended at a time.
+func (r *row) over(at time.Time) error {
+	switch {
+	case r.Taken != "":
+		return hub.E(message.ApprovalTaken, nil, "id", r.ID, "call", r.Taken)
+	case r.Status == Expired || r.open && !at.Before(r.Expires):
+		return hub.E(message.ApprovalExpired, nil, "tool", message.Quote(r.Name), "expires", r.Expires.Format(time.RFC3339))
+	case r.Status == Pending:
+		return hub.E(message.ApprovalUndecided, nil, "id", r.ID)
+	}
+	e := hub.E(message.ApprovalDecided, nil, "id", r.ID)
+	when := r.changed
+	if n := len(r.Decisions); n > 0 && (r.Status.Agreed() || r.Status == Rejected) {
+		last := r.Decisions[n-1]
+		when = last.At
+		e = e.With("by", message.Verbatim(message.Quote(last.By)))
+	} else {
+		e = e.With("by", message.Say("this Toolcrib"))
+	}
+	e.Args["at"] = when.Format(time.RFC3339)
+	return e.With("what", r.Status.said())
+}
+
+// said is the status as a person reads that it came to it.
+func (s Status) said() message.Phrase {
+	switch s {
+	case Approved:
+		return message.Say("approved")
+	case Edited:
+		return message.Say("approved with changes")
+	case Rejected:
+		return message.Say("rejected")
+	case Cancelled:
+		return message.Say("cancelled")
+	case Superseded:
+		return message.Say("superseded")
+	}
+	return message.Verbatim(string(s))
+}

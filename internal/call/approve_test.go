@@ -1,0 +1,740 @@
+package call
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
+	"github.com/toolcrib/toolcrib/internal/secret"
+	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// office is a pipeline whose calls people are asked about.
+type office struct {
+	*crib
+	desk     *approval.Desk
+	audit    *audit.Log
+	rules    atomic.Pointer[policy.Policy]
+	settings Settings
+
+	mu   sync.Mutex
+	done []string // what the server was called for
+	bare int      // how often it was called without an intent on record
+}
+
+// asks is a rule that has people asked about a tool, and denies one that forbids it.
+func asks(tool string) hub.Rule {
+	return hub.Rule{ID: "r-" + tool, Effect: hub.VerdictAsk, Tools: []string{tool}, Because: "it bites"}
+}
+func denies(tool string) hub.Rule {
+	return hub.Rule{ID: "d-" + tool, Effect: hub.VerdictDeny, Tools: []string{tool}}
+}
+
+// officeTools are those that the office's servers have.
+const officeTools = `{"name":"do","inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"to":{"type":"string"}}}},` +
+	`{"name":"see","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
+
+// newOffice makes one with the rules in force at every door, over the servers, which
+// have the same tools and note what they are called with.
+func newOffice(t *testing.T, rules []hub.Rule, servers ...hub.Server) *office {
+	t.Helper()
+	o := &office{}
+	d := has{tools: officeTools, resources: `{"uri":"mem:a","name":"a"}`, prompts: `{"name":"hi"}`, answer: func(p *peer, n note) string {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.done = append(o.done, n.Params.Name+n.Params.URI)
+		if page, err := o.audit.Query(context.Background(), audit.Filter{Outcomes: []hub.Outcome{audit.UnderWay}}, "", 10); err != nil || len(page.Calls) != 1 {
+			o.bare++
+		}
+		return echo(p, n)
+	}}
+	scripts := make(map[string]func(*peer))
+	if len(servers) == 0 {
+		servers = []hub.Server{builtin("s")}
+	}
+	for _, s := range servers {
+		scripts[s.Key] = d.serve
+	}
+	o.crib = newCrib(t, scripts, servers...)
+	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "hub.db"), Log: log})
+	must(t, err)
+	keys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
+	must(t, err)
+	o.audit, err = audit.Open(t.Context(), audit.Options{DB: db, Dir: filepath.Join(dir, "journal"), Keys: keys, Log: log, Settings: audit.Settings{KeepArguments: true}})
+	must(t, err)
+	sealed, err := secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "sealed"))
+	must(t, err)
+	o.desk, err = approval.Open(t.Context(), approval.Options{DB: db, Node: keys.Node(), Seal: sealed, Log: log})
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	var parts sync.WaitGroup
+	parts.Go(func() { _ = o.audit.Run(ctx) })
+	parts.Go(func() { _ = o.desk.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		parts.Wait()
+		must(t, db.Close())
+	})
+	o.setRules(rules...)
+	old := o.Pipeline
+	o.Pipeline = New(Options{
+		Catalog: old.catalog, Fleet: old.fleet, Bus: old.bus, Log: log, Audit: o.audit, Policy: o.rules.Load, Approvals: o.desk,
+		Settings: func() Settings { return o.settings },
+	})
+	synctest.Wait()
+	return o
+}
+
+func (o *office) setRules(rules ...hub.Rule) {
+	modes := map[hub.Door]hub.PolicyMode{hub.DoorMCP: hub.PolicyEnforce, hub.DoorREST: hub.PolicyEnforce, hub.DoorStdio: hub.PolicyObserve}
+	compiled, faults := policy.Compile(hub.Policy{Given: true, Modes: modes, Rules: rules})
+	if len(faults) > 0 {
+		panic(fmt.Sprint(faults))
+	}
+	o.rules.Store(compiled)
+}
+
+// sent is what the servers were called with.
+func (o *office) sent() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.done, " ")
+}
+
+// latest is the record of the call that ended last.
+func (o *office) latest() hub.CallRecord {
+	o.t.Helper()
+	r := o.last()
+	for len(o.ended.C()) > 0 {
+		r = o.last()
+	}
+	return r
+}
+
+// call calls a tool with arguments as JSON.
+func (o *office) call(ctx context.Context, tool, arguments string, change ...func(*Request)) (*Result, error) {
+	o.t.Helper()
+	m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`), wire.Limits{UniqueKeys: true})
+	must(o.t, err)
+	req := &Request{Principal: hub.Principal{Subject: "ann", Door: hub.DoorMCP, Role: hub.RoleCaller}, Session: "session", Message: &m, Exchange: &caller{}}
+	for _, f := range change {
+		f(req)
+	}
+	return o.Do(ctx, req)
+}
+
+// answer is a call on its way.
+type outcome struct {
+	res *Result
+	err error
+}
+
+// begin calls a tool aside, and returns once it waits for something.
+func (o *office) begin(ctx context.Context, tool, arguments string, change ...func(*Request)) <-chan outcome {
+	o.t.Helper()
+	ch := make(chan outcome, 1)
+	go func() {
+		res, err := o.call(ctx, tool, arguments, change...)
+		ch <- outcome{res, err}
+	}()
+	time.Sleep(time.Millisecond)
+	return ch
+}
+
+// told is the text of a result, whether it says isError, and what it says of a ticket.
+func told(t *testing.T, r *Result, err error) (text string, wrong bool, ticket string) {
+	t.Helper()
+	must(t, err)
+	m := &r.Message
+	for one := range wire.Array(m.Raw, m.Member("content")) {
+		text, _ = wire.String(m.Raw, wire.Lookup(m.Raw, one, "text"))
+	}
+	at := wire.Lookup(m.Raw, m.Member("_meta"), metaApproval)
+	ticket, _ = wire.String(m.Raw, wire.Lookup(m.Raw, at, "ticket"))
+	return text, string(m.Member("isError").Of(m.Raw)) == "true", ticket
+}
+
+// pending is the one request that is pending.
+func (o *office) pending() approval.Request {
+	o.t.Helper()
+	list, err := o.desk.List(context.Background(), approval.Query{Status: []approval.Status{approval.Pending}})
+	must(o.t, err)
+	if len(list) != 1 {
+		o.t.Fatalf("%d requests are pending", len(list))
+	}
+	return list[0]
+}
+
+func (o *office) decide(id string, with approval.Deciding) approval.Request {
+	o.t.Helper()
+	with.By = hub.Principal{Subject: "bob", Door: hub.DoorREST, Role: hub.RoleApprover, Token: "t1"}
+	q, err := o.desk.Decide(context.Background(), id, with)
+	must(o.t, err)
+	return q
+}
+
+func (o *office) status(id string) approval.Request {
+	o.t.Helper()
+	q, err := o.desk.Get(context.Background(), id)
+	must(o.t, err)
+	return q
+}
+
+// A call that a person has to agree to is held, and made once somebody has; nothing
+// is sent before, and the record says by what it was made.
+func TestHeldUntilApproved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do")})
+		ch := o.begin(t.Context(), "s__do", `{"n":1}`)
+		time.Sleep(30 * time.Second)
+		q := o.pending()
+		if q.Subject != "ann" || q.Server != "s" || q.Tool != "do" || q.Name != "s__do" || q.Rule != "r-do" || q.Because != "it bites" || o.sent() != "" {
+			t.Fatalf("asked: %+v, sent: %q", q, o.sent())
+		}
+		o.decide(q.ID, approval.Deciding{Kind: approval.Approve})
+		a := <-ch
+		if text, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
+			t.Errorf("got %q, sent: %q", text, o.sent())
+		}
+		r := o.latest()
+		if r.Approval != q.ID || r.Verdict != hub.VerdictAsk || r.Mode != hub.PolicyEnforce || r.Rule != "r-do" || r.Policy == "" || r.Risk == "" || r.Outcome != hub.OutcomeOK {
+			t.Errorf("recorded %+v", r)
+		}
+		if now := o.status(q.ID); now.Taken != r.ID {
+			t.Errorf("taken by %q, the call is %q", now.Taken, r.ID)
+		}
+		if ok, err := o.audit.Sent(t.Context(), r.ID); !ok || err != nil {
+			t.Errorf("the record knows the call: %t, %v", ok, err)
+		}
+		page, err := o.audit.Query(t.Context(), audit.Filter{Verdict: hub.VerdictAsk}, "", 10)
+		if must(t, err); len(page.Calls) != 1 || page.Calls[0].Approval != q.ID {
+			t.Errorf("found %+v", page.Calls)
+		}
+		// It is good for one call.
+		ch = o.begin(t.Context(), "s__do", `{"n":1}`)
+		if next := o.pending(); next.ID == q.ID {
+			t.Error("the same request again")
+		}
+		time.Sleep(2 * time.Minute)
+		<-ch
+		if o.sent() != "do" {
+			t.Errorf("sent: %q", o.sent())
+		}
+	})
+}
+
+// When nobody decides in time the caller gets a ticket, by which the result is picked
+// up: by the same principal only, once, and by an equal call as well.
+func TestTicket(t *testing.T) {
+	for _, way := range []string{"ticket", "equal call", "equal call in another order"} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, []hub.Rule{asks("do")})
+				began := time.Now()
+				res, err := o.call(t.Context(), "s__do", `{"n":1,"to":"x"}`)
+				text, wrong, ticket := told(t, res, err)
+				if took := time.Since(began).Round(time.Second); took != DefaultHold || !wrong || ticket == "" || !strings.Contains(text, ticket) || !strings.Contains(text, "approval_result") {
+					t.Fatalf("after %v: %t, %q", took, wrong, text)
+				}
+				if r := o.latest(); r.Code != string(message.ApprovalPending) || r.Outcome != hub.OutcomeFailed || r.Approval != ticket {
+					t.Errorf("recorded %+v", r)
+				}
+				pick := func(change ...func(*Request)) (*Result, error) {
+					switch way {
+					case "equal call":
+						return o.call(t.Context(), "s__do", `{"n":1,"to":"x"}`, change...)
+					case "equal call in another order":
+						return o.call(t.Context(), "s__do", `{ "to":"x" , "n":1}`, change...)
+					}
+					return o.call(t.Context(), "approval_result", `{"ticket":"`+ticket+`"}`, change...)
+				}
+				res, err = pick()
+				if _, wrong, again := told(t, res, err); !wrong || again != ticket {
+					t.Errorf("the second ticket is %q", again)
+				}
+				o.decide(ticket, approval.Deciding{Kind: approval.Approve})
+				if way == "ticket" {
+					for _, other := range []hub.Principal{
+						{Subject: "eve", Door: hub.DoorMCP, Role: hub.RoleCaller}, {Subject: "ann", Tenant: "x", Door: hub.DoorMCP, Role: hub.RoleAdmin},
+					} {
+						res, err = pick(func(r *Request) { r.Principal = other })
+						if text, wrong, _ := told(t, res, err); !wrong || !strings.Contains(text, "no request for approval") {
+							t.Errorf("%v got %q", other, text)
+						}
+					}
+				}
+				res, err = pick(func(r *Request) { r.Session = "another" })
+				if text, wrong, _ := told(t, res, err); wrong || o.sent() != "do" {
+					t.Errorf("got %q, sent %q", text, o.sent())
+				}
+				if r := o.latest(); r.Name != "s__do" || r.Tool != "do" || r.Approval != ticket || !strings.Contains(r.Arguments, `"to":"x"`) {
+					t.Errorf("recorded %+v", r)
+				}
+				if way == "ticket" {
+					res, err = pick()
+					if text, wrong, _ := told(t, res, err); !wrong || !strings.Contains(text, "already") || o.sent() != "do" {
+						t.Errorf("again: %q, sent %q", text, o.sent())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Whatever a person says but yes, nothing is sent, and the caller learns what was
+// said; time-out is an outcome of its own.
+func TestNotApproved(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		do   func(o *office, id string)
+		want message.Code
+		text string
+	}{
+		{"rejected", func(o *office, id string) {
+			o.decide(id, approval.Deciding{Kind: approval.Reject, Note: "not on a Friday"})
+		}, message.ApprovalRejected, "not on a Friday"},
+		{"cancelled", func(o *office, id string) { _, err := o.desk.Cancel(context.Background(), id, "gone"); must(o.t, err) }, message.ApprovalCancelled, "gone"},
+		{"expired", func(o *office, _ string) { time.Sleep(10 * time.Minute) }, message.ApprovalExpired, "in time"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, []hub.Rule{asks("do")})
+				heard := &caller{}
+				ch := o.begin(t.Context(), "s__do", `{"n":1}`, func(r *Request) {
+					m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"s__do","arguments":{},"_meta":{"progressToken":7}}}`), wire.Limits{})
+					must(t, err)
+					r.Message, r.Exchange = &m, heard
+				})
+				id := o.pending().ID
+				time.Sleep(2 * time.Minute)
+				tt.do(o, id)
+				a := <-ch
+				text, wrong, ticket := told(t, a.res, a.err)
+				if !wrong || ticket != id || !strings.Contains(text, tt.text) || o.sent() != "" {
+					t.Errorf("got %q, sent %q", text, o.sent())
+				}
+				if r := o.latest(); r.Code != string(tt.want) {
+					t.Errorf("recorded %+v", r)
+				}
+				if n := len(heard.heard); n < 20 || !strings.Contains(heard.heard[0], id) || !strings.Contains(heard.heard[0], "5m0s") {
+					t.Errorf("heard %d: %q", n, heard.heard[0])
+				}
+			})
+		})
+	}
+}
+
+// What a person has put in the place of the arguments is what is sent, and it has to
+// be valid and not forbidden.
+func TestEdited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do"), {ID: "never", Effect: hub.VerdictDeny, Tools: []string{"do"}, When: `call.args.n == 13`}})
+		ch := o.begin(t.Context(), "s__do", `{"n":1}`)
+		q := o.status(o.pending().ID)
+		for edited, want := range map[string]message.Code{
+			`{"n":"x"}`: message.ArgumentsInvalid, `[1]`: message.ParamsInvalid, `{"n":1,"n":2}`: message.ParamsInvalid, ``: message.ParamsInvalid,
+			`{"n":13}`: message.PolicyDenied,
+		} {
+			if _, err := o.Check(t.Context(), q, []byte(edited)); !hub.IsCode(err, want) {
+				t.Errorf("%s: %v, want %s", edited, err, want)
+			}
+		}
+		other := q
+		other.ToolHash = "x"
+		if _, err := o.Check(t.Context(), other, []byte(`{}`)); !hub.IsCode(err, message.ApprovalStale) {
+			t.Errorf("of a tool that has changed: %v", err)
+		}
+		edited := []byte(`{"n":2}`)
+		j, err := o.Check(t.Context(), q, edited)
+		if must(t, err); j.Verdict != hub.VerdictAsk {
+			t.Errorf("judged %+v", j)
+		}
+		judged := approval.JudgedOf(&j)
+		o.decide(q.ID, approval.Deciding{Kind: approval.Edit, Arguments: edited, ArgumentsHash: ArgumentsHash(edited), Judged: &judged})
+		a := <-ch
+		if _, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
+			t.Errorf("sent %q", o.sent())
+		}
+		if r := o.latest(); !strings.Contains(r.Arguments, `"n":2`) {
+			t.Errorf("recorded %+v", r)
+		}
+		// The rules that come into force before it is picked up count.
+		res, err := o.call(t.Context(), "s__do", `{"n":3}`)
+		_, _, ticket := told(t, res, err)
+		edited = []byte(`{"n":4}`)
+		o.decide(ticket, approval.Deciding{Kind: approval.Edit, Arguments: edited, ArgumentsHash: ArgumentsHash(edited)})
+		o.setRules(denies("do"))
+		res, err = o.call(t.Context(), "approval_result", `{"ticket":"`+ticket+`"}`)
+		if text, wrong, _ := told(t, res, err); !wrong || !strings.Contains(text, "rules") || o.sent() != "do" {
+			t.Errorf("got %q, sent %q", text, o.sent())
+		}
+		if now := o.status(ticket); now.Status != approval.Superseded {
+			t.Errorf("it is %s", now.Status)
+		}
+	})
+}
+
+// An agreement is good for the call that was judged: if the rules say something else
+// by then, it is judged again.
+func TestRulesChangeWhileHeld(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		rules []hub.Rule
+		sent  string
+		then  approval.Status
+	}{
+		{"allowed now", nil, "do", approval.Approved},
+		{"forbidden now", []hub.Rule{denies("do")}, "", approval.Superseded},
+		{"asked otherwise", []hub.Rule{asks("do"), asks("see")}, "", approval.Superseded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, []hub.Rule{asks("do")})
+				ch := o.begin(t.Context(), "s__do", `{"n":1}`)
+				q := o.pending()
+				o.setRules(tt.rules...)
+				o.decide(q.ID, approval.Deciding{Kind: approval.Approve})
+				a := <-ch
+				text, wrong, ticket := told(t, a.res, a.err)
+				if o.sent() != tt.sent || wrong != (tt.sent == "") || o.status(q.ID).Status != tt.then {
+					t.Errorf("got %q, sent %q, the request is %s", text, o.sent(), o.status(q.ID).Status)
+				}
+				if tt.name != "asked otherwise" {
+					return
+				}
+				if next := o.pending(); next.ID != ticket || next.ID == q.ID || next.Hash != q.Hash || next.Policy == q.Policy {
+					t.Errorf("asked anew: %+v, the ticket is %s", next, ticket)
+				}
+			})
+		})
+	}
+}
+
+// Whoever takes a call back takes the request back; whoever only goes away may come
+// back for it, and so may whoever called a hub that stops.
+func TestCallersWhoLeave(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		leave func(o *office, gone context.CancelFunc)
+		then  approval.Status
+		code  message.Code
+	}{
+		{"cancels", func(o *office, _ context.CancelFunc) { o.Calls().Cancel(Key{"session", "1"}, &hub.Cancellation{}) }, approval.Cancelled, message.Cancelled},
+		{"goes", func(_ *office, gone context.CancelFunc) { gone() }, approval.Pending, message.Cancelled},
+		{"session ends", func(o *office, _ context.CancelFunc) { o.Calls().CancelSession("session") }, approval.Pending, message.Cancelled},
+		{"hub stops", func(o *office, _ context.CancelFunc) { must(o.t, o.Calls().Drain(context.Background())) }, approval.Pending, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, []hub.Rule{asks("do")})
+				ctx, gone := context.WithCancel(t.Context())
+				defer gone()
+				ch := o.begin(ctx, "s__do", `{"n":1}`)
+				q := o.pending()
+				tt.leave(o, gone)
+				a := <-ch
+				if tt.code == "" {
+					if _, wrong, ticket := told(t, a.res, a.err); !wrong || ticket != q.ID {
+						t.Errorf("the ticket is %q", ticket)
+					}
+				} else if !hub.IsCode(a.err, tt.code) {
+					t.Errorf("got %v", a.err)
+				}
+				if now := o.status(q.ID); now.Status != tt.then || o.sent() != "" {
+					t.Errorf("it is %s, sent %q", now.Status, o.sent())
+				}
+			})
+		})
+	}
+}
+
+// Of two equal calls that wait for one request, one is made.
+func TestOneAgreementOneCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do")})
+		var all []<-chan outcome
+		for i := range 5 {
+			all = append(all, o.begin(t.Context(), "s__do", `{"n":1}`, func(r *Request) { r.Session = fmt.Sprint(i) }))
+		}
+		o.decide(o.pending().ID, approval.Deciding{Kind: approval.Approve})
+		good := 0
+		for _, ch := range all {
+			a := <-ch
+			if text, wrong, _ := told(t, a.res, a.err); !wrong {
+				good++
+			} else if !strings.Contains(text, "already") {
+				t.Errorf("got %q", text)
+			}
+		}
+		if good != 1 || o.sent() != "do" {
+			t.Errorf("%d were made, sent %q", good, o.sent())
+		}
+	})
+}
+
+// Critical calls need two agreements; a grant stands in for a person, and what
+// cannot be sent gives the agreement back.
+func TestGrantsAndReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do")})
+		ch := o.begin(t.Context(), "s__do", `{"n":1}`)
+		q := o.pending()
+		must(t, o.crib.fleet.Stop(t.Context(), "s"))
+		o.decide(q.ID, approval.Deciding{Kind: approval.Approve})
+		if a := <-ch; !hub.IsCode(a.err, message.ServerStopped) {
+			t.Fatalf("got %v, %v", a.res, a.err)
+		}
+		if now := o.status(q.ID); now.Taken != "" || now.Status != approval.Approved {
+			t.Errorf("it is %s, and taken by %q", now.Status, now.Taken)
+		}
+		must(t, o.crib.fleet.Start(t.Context(), "s"))
+		res, err := o.call(t.Context(), "s__do", `{"n":1}`)
+		if text, wrong, _ := told(t, res, err); wrong || o.sent() != "do" {
+			t.Errorf("got %q, sent %q", text, o.sent())
+		}
+		g, err := o.desk.Grant(t.Context(), hub.Principal{Subject: "bob", Role: hub.RoleAdmin}, approval.Grant{
+			Subject: "ann", Server: "s", Tool: "do", ToolHash: q.ToolHash, MaxRisk: hub.RiskHigh, Expires: time.Now().Add(time.Hour),
+		})
+		must(t, err)
+		res, err = o.call(t.Context(), "s__do", `{"n":99}`)
+		if text, wrong, _ := told(t, res, err); wrong || o.sent() != "do do" {
+			t.Errorf("got %q, sent %q", text, o.sent())
+		}
+		if r := o.latest(); r.Grant != g.ID || r.Approval != "" {
+			t.Errorf("recorded %+v", r)
+		}
+	})
+}
+
+// What only reads is not answered from before if somebody has to agree, and its
+// intent is recorded all the same; other verbs are asked about by rules that name
+// them, and refused with errors.
+func TestAskedOfOtherKinds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := builtin("s")
+		s.ToolCache, s.ResourceCache = time.Hour, time.Hour
+		o := newOffice(t, []hub.Rule{
+			asks("see"),
+			{ID: "read", Effect: hub.VerdictAsk, Methods: []string{"resources/read"}},
+			{ID: "complete", Effect: hub.VerdictAsk, Methods: []string{"completion/complete"}},
+			{ID: "prompt", Effect: hub.VerdictDeny, Methods: []string{"prompts/get"}},
+		}, s)
+		for range 2 {
+			ch := o.begin(t.Context(), "s__see", `{}`)
+			o.decide(o.pending().ID, approval.Deciding{Kind: approval.Approve})
+			a := <-ch
+			if _, wrong, _ := told(t, a.res, a.err); wrong {
+				t.Error("refused")
+			}
+			if r := o.latest(); r.Changing || r.Cached || o.bare != 0 {
+				t.Errorf("%d without an intent, recorded %+v", o.bare, r)
+			}
+		}
+		at := func(r *Request) { r.Principal.Door = hub.DoorMCP }
+		_, err := o.ask("resources/read", `"uri":"mem:a"`, at)
+		if !hub.IsCode(err, message.ApprovalPending) {
+			t.Errorf("got %v", err)
+		}
+		ticket := hub.AsError(err).Args["ticket"]
+		res, err := o.call(t.Context(), "approval_result", `{"ticket":"`+ticket+`"}`)
+		if _, _, other := told(t, res, err); other != "" {
+			t.Error("a ticket of another caller")
+		}
+		o.decide(ticket, approval.Deciding{Kind: approval.Approve})
+		if _, err = o.ask("resources/read", `"uri":"mem:a"`, at); err != nil {
+			t.Error(err)
+		}
+		if _, err = o.ask("prompts/get", `"name":"s__hi"`, at); !hub.IsCode(err, message.PolicyDenied) {
+			t.Errorf("got %v", err)
+		}
+		if _, err = o.ask("completion/complete", `"ref":{"type":"ref/prompt","name":"s__hi"},"argument":{"name":"n","value":""}`, at); !hub.IsCode(err, message.PolicyDenied) {
+			t.Errorf("got %v", err)
+		}
+		if o.sent() != "see see mem:a" || o.bare != 0 {
+			t.Errorf("sent %q", o.sent())
+		}
+	})
+}
+
+// A caller whose person can be asked is asked there, if that is configured; who
+// decides first wins.
+func TestElicited(t *testing.T) {
+	for _, tt := range []struct {
+		name, reply string
+		status      approval.Status
+	}{
+		{"approves", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"approve"}}}`, approval.Approved},
+		{"rejects", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"reject","note":"no way"}}}`, approval.Rejected},
+		{"declines", `{"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}`, approval.Rejected},
+		{"closes", `{"jsonrpc":"2.0","id":1,"result":{"action":"cancel"}}`, approval.Pending},
+		{"forges", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"yes"}}}`, approval.Pending},
+		{"fails", `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`, approval.Pending},
+		{"cannot", ``, approval.Pending},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t, []hub.Rule{asks("do")})
+				o.settings.Approval.Elicit = true
+				asked := ""
+				x := &caller{ask: func(_ context.Context, raw []byte) ([]byte, error) {
+					if asked = string(raw); tt.reply == "" {
+						return nil, hub.E(message.NotAskable, errors.New("it cannot"))
+					}
+					return []byte(tt.reply), nil
+				}}
+				res, err := o.call(t.Context(), "s__do", `{"n":1,"to":"a\u202eb‮c"}`, func(r *Request) { r.Exchange = x })
+				_, wrong, _ := told(t, res, err)
+				id := o.latest().Approval
+				q := o.status(id)
+				if q.Status != tt.status || wrong != (tt.status != approval.Approved) || (o.sent() == "do") == wrong {
+					t.Errorf("it is %s, sent %q", q.Status, o.sent())
+				}
+				if tt.status != approval.Pending && q.Decisions[0].By != "ann at its client" {
+					t.Errorf("decided by %+v", q.Decisions)
+				}
+				if !strings.Contains(asked, `s__do`) || !strings.Contains(asked, `\\u202ec`) || strings.Contains(asked, "‮") || !strings.Contains(asked, `"elicitation/create"`) {
+					t.Errorf("asked %s", asked)
+				}
+			})
+		})
+	}
+	t.Run("withdrawn", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, []hub.Rule{asks("do")})
+			o.settings.Approval.Elicit = true
+			x := &slow{}
+			ch := o.begin(t.Context(), "s__do", `{}`, func(r *Request) { r.Exchange = x })
+			o.decide(o.pending().ID, approval.Deciding{Kind: approval.Approve})
+			if a := <-ch; a.err != nil || o.sent() != "do" {
+				t.Errorf("got %v", a.err)
+			}
+			if x.ctx.Err() == nil {
+				t.Error("the question is still open")
+			}
+		})
+	})
+}
+
+// slow is an exchange with a caller who does not answer.
+type slow struct {
+	caller
+	ctx context.Context
+}
+
+func (s *slow) Ask(ctx context.Context, _ hub.Question) { s.ctx = ctx }
+
+// Doors that only observe judge and record, and let everything pass.
+func TestObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do"), denies("see")})
+		at := func(r *Request) { r.Principal.Door = hub.DoorStdio }
+		for _, tool := range []string{"do", "see"} {
+			res, err := o.call(t.Context(), "s__"+tool, `{}`, at)
+			if _, wrong, _ := told(t, res, err); wrong {
+				t.Error("refused")
+			}
+			if r := o.latest(); r.Mode != hub.PolicyObserve || r.Verdict == hub.VerdictAllow || r.Verdict == "" || r.Approval != "" {
+				t.Errorf("recorded %+v", r)
+			}
+		}
+		if o.Asks(hub.DoorStdio) || !o.Asks(hub.DoorMCP) {
+			t.Error("what asks is another door")
+		}
+	})
+}
+
+// No name leads around a rule: not call_tool, not a group's name for the tool, not
+// the server's own; and nobody is served who may not call.
+func TestNoWayAround(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{denies("s__do")})
+		o.catalog.SetViews([]hub.Group{{Name: "g", Servers: []string{"s"}, Rename: map[string]string{"s__do": "innocent"}}}, []hub.Profile{{Client: "small", MaxTools: 1}})
+		for _, tt := range []struct{ tool, args, group, client string }{
+			{"s__do", `{}`, "", ""}, {"do", `{}`, "", ""}, {"innocent", `{}`, "g", ""}, {"do", `{}`, "g", ""},
+			{"call_tool", `{"name":"s__do","arguments":{}}`, "", "small"}, {"call_tool", `{"name":"do"}`, "", "small"},
+		} {
+			res, err := o.call(t.Context(), tt.tool, tt.args, func(r *Request) { r.Viewer = hub.Viewer{Group: tt.group, Client: tt.client} })
+			text, wrong, _ := told(t, res, err)
+			if r := o.latest(); !wrong || r.Code != string(message.PolicyDenied) || r.Rule != "d-s__do" || r.Verdict != hub.VerdictDeny || o.sent() != "" {
+				t.Errorf("%+v: %q, recorded %+v", tt, text, r)
+			}
+		}
+		for _, role := range []hub.Role{"", hub.RoleViewer, hub.RoleApprover} {
+			for _, tool := range []string{"s__see", "approval_result", "none"} {
+				if _, err := o.call(t.Context(), tool, `{}`, func(r *Request) { r.Principal.Role = role }); !hub.IsCode(err, message.RoleRefused) {
+					t.Errorf("%q, %s: %v", role, tool, err)
+				}
+			}
+		}
+	})
+}
+
+// In a pool a call goes to any of the servers that were judged alike, and to no
+// other; what is forbidden at one may be carried out by another.
+func TestPoolsAreJudged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := builtin("a"), builtin("b")
+		a.Pool, b.Pool = "p", "p"
+		o := newOffice(t, []hub.Rule{{ID: "not-a", Effect: hub.VerdictDeny, Servers: []string{"a"}}}, a, b)
+		for range 4 {
+			res, err := o.call(t.Context(), "p__do", `{}`)
+			if _, wrong, _ := told(t, res, err); wrong || res.Server != "b" {
+				t.Errorf("it went to %q", res.Server)
+			}
+		}
+		o.setRules(asks("do"))
+		for i := range 3 { // whichever is the least busy, it is the same request
+			res, err := o.call(t.Context(), "p__do", `{"n":1}`)
+			if _, _, ticket := told(t, res, err); ticket != o.pending().ID {
+				t.Errorf("%d: the ticket is %q", i, ticket)
+			}
+		}
+		id := o.pending().ID
+		o.decide(id, approval.Deciding{Kind: approval.Approve})
+		res, err := o.call(t.Context(), "p__do", `{"n":1}`)
+		if _, wrong, _ := told(t, res, err); wrong {
+			t.Error("refused")
+		}
+	})
+}
+
+// A client's profile and the caller's own limit say how long a call is held.
+func TestPatience(t *testing.T) {
+	for _, tt := range []struct {
+		client string
+		limit  time.Duration
+		want   time.Duration
+	}{{"", 0, DefaultHold}, {"quick", 0, 10 * time.Second}, {"", 5 * time.Second, 5 * time.Second}, {"quick", time.Minute, 10 * time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, []hub.Rule{asks("do")})
+			o.catalog.SetViews(nil, []hub.Profile{{Client: "quick", Hold: 10 * time.Second}})
+			began := time.Now()
+			res, err := o.call(t.Context(), "s__do", `{}`, func(r *Request) { r.Viewer.Client, r.Timeout = tt.client, tt.limit })
+			if _, wrong, ticket := told(t, res, err); !wrong || ticket == "" || time.Since(began).Round(time.Second) != tt.want {
+				t.Errorf("%+v: held for %v", tt, time.Since(began))
+			}
+		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

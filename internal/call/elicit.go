@@ -1,0 +1,152 @@
+package call
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+// maxElicited is how many bytes of arguments a caller is shown who is asked to agree.
+// Nobody is asked to agree to what they do not see: of more, others decide.
+const maxElicited = 4 << 10
+
+// atClient is what follows the subject of a caller whose person has decided at its
+// own client: that is the one way in which a caller's own side may.
+const atClient = " at its client"
+
+// elicitation asks the person at the caller's own client.
+type elicitation struct {
+	p   *Pipeline
+	r   *run
+	ctx context.Context //nolint:containedctx // it bounds the questions, which go on after the method that asks
+
+	mu   sync.Mutex // held while a question is put
+	over bool
+}
+
+// elicit asks the caller to agree to its own call, if that is configured and the
+// caller can be asked. Whoever decides first wins, there or elsewhere. end takes the
+// question back; from then on nobody is asked any more.
+func (p *Pipeline) elicit(ctx context.Context, r *run, q approval.Request) (end func()) {
+	if !p.settings().Approval.Elicit || r.Exchange == nil || q.Hidden {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	e := &elicitation{p: p, r: r, ctx: ctx}
+	e.ask(q)
+	return func() {
+		e.mu.Lock()
+		e.over = true
+		e.mu.Unlock()
+		cancel()
+	}
+}
+
+// ask puts the question about a request as it stands.
+func (e *elicitation) ask(q approval.Request) {
+	raw, ok := e.question(&q)
+	if !ok {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.over {
+		return
+	}
+	e.r.Exchange.Ask(e.ctx, hub.Question{Raw: raw, Answer: func(reply []byte, err error) {
+		if err == nil { // else the caller cannot be asked, or nobody wants its answer any more
+			e.answered(q, reply)
+		}
+	}})
+}
+
+// answered takes the answer of the caller.
+func (e *elicitation) answered(q approval.Request, reply []byte) {
+	result := wire.Lookup(reply, wire.Value(reply), "result")
+	action, _ := wire.String(reply, wire.Lookup(reply, result, "action"))
+	content := wire.Lookup(reply, result, "content")
+	said, _ := wire.String(reply, wire.Lookup(reply, content, "decision"))
+	with := approval.Deciding{
+		By:           hub.Principal{Subject: q.Subject + atClient, Tenant: q.Tenant, Door: q.Door, Role: hub.RoleApprover},
+		There:        true,
+		Confirmation: len(q.Decisions) + 1, Saw: q.Hash,
+	}
+	with.Note, _ = wire.String(reply, wire.Lookup(reply, content, "note"))
+	with.Note = strings.ToValidUTF8(with.Note, "\ufffd")
+	if len(with.Note) > approval.MaxNote {
+		with.Note = message.Quote(with.Note)
+	}
+	switch {
+	case action == "accept" && said == "approve":
+		with.Kind = approval.Approve
+	case action == "accept" && said == "reject", action == "decline":
+		with.Kind = approval.Reject
+	default:
+		return // nobody has decided there
+	}
+	ctx := context.WithoutCancel(e.ctx)
+	now, err := e.p.desk.Decide(ctx, q.ID, with)
+	if err != nil {
+		e.p.log.InfoContext(ctx, "what was said at the client does not count", "approval", q.ID, "error", err)
+		return
+	}
+	if now.Status == approval.Pending && !now.Second {
+		go e.ask(now) // it has to be said twice; the first question may still be on its way
+	}
+}
+
+// question is the request by which the caller is asked; false if the person could not
+// see all of what would run.
+func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
+	shown := visible(q.Arguments)
+	if len(shown) > maxElicited {
+		return nil, false
+	}
+	if shown == "" {
+		shown = "{}"
+	}
+	lang := e.r.Lang
+	var why strings.Builder
+	for i, reason := range q.Reasons {
+		if i > 0 {
+			why.WriteString("; ")
+		}
+		why.WriteString(reason.In(lang))
+	}
+	text := hub.E(message.ApprovalQuestion, nil, "tool", message.Quote(q.Name), "server", message.Quote(q.Server), "reasons", why.String(),
+		"warning", q.Warning.In(lang), "arguments", shown, "round", strconv.Itoa(len(q.Decisions)+1), "persons", strconv.Itoa(max(1, q.Persons))).
+		With("risk", riskName(q.Risk))
+	yes, no := hub.E(message.ApprovalYes, nil), hub.E(message.ApprovalNo, nil)
+	b := append([]byte(nil), `{"jsonrpc":"2.0","id":1,"method":"`+protocol.MethodElicitation+`","params":{"message":`...)
+	b = wire.AppendString(b, text.In(lang))
+	b = append(b, `,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","enum":["approve","reject"],"enumNames":[`...)
+	b = append(wire.AppendString(b, yes.In(lang)), ',')
+	b = wire.AppendString(b, no.In(lang))
+	return append(b, `]},"note":{"type":"string","maxLength":500}},"required":["decision"]}}}`...), true
+}
+
+// visible is JSON on one line in which every character can be seen: what would not
+// be, or would change the order of others, is escaped.
+func visible(raw []byte) string {
+	var b strings.Builder
+	for _, c := range string(wire.OneLine(raw)) {
+		if c == ' ' || unicode.IsGraphic(c) && !unicode.Is(unicode.Cf, c) && !unicode.Is(unicode.Zs, c) && !unicode.Is(unicode.Mn, c) {
+			b.WriteRune(c)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{c}) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.String()
+}

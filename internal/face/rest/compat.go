@@ -1,0 +1,138 @@
+package rest
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+	"strings"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/control"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/preset"
+)
+
+// The paths that other programs know, from the two designs that Toolcrib takes the
+// place of; see docs/compatibility.md. They have no rules of their own: what they
+// do is what the other paths do, told in other words.
+
+// aboutCompat is the group of their operations.
+const aboutCompat = "Compatibility"
+
+// compat registers them all.
+func (d *Door) compat() {
+	d.compatServers()
+	d.compatHost()
+	d.compatConfirmations()
+	d.compatTrials()
+	d.compatContext()
+	d.compatProxies()
+}
+
+// isCompat reports whether a path is one of theirs, so that errors that no
+// operation has made are told as theirs are.
+func isCompat(path string) bool {
+	path, below := strings.CutPrefix(path, api.Base+"/")
+	if !below {
+		return false
+	}
+	first, _, _ := strings.Cut(path, "/")
+	switch first {
+	case "mcp", "host", "mcp-test", "mcp-context", "proxies":
+		return true
+	}
+	return path == "tools" || path == "tools/call"
+}
+
+// known is a server that whoever asks may know of, or a preset without an entry in
+// the configuration.
+type known struct {
+	key    string
+	server *control.Server // nil for a preset that is off and always was
+	preset *preset.Preset  // nil for what is none
+}
+
+// builtin reports whether it is part of the program.
+func (k *known) builtin() bool {
+	if k.server == nil {
+		return k.preset.Package == ""
+	}
+	return k.server.Definition.Kind == hub.KindBuiltin
+}
+
+// kept reports whether it cannot be deleted.
+func (k *known) kept() bool { return k.preset != nil || k.builtin() }
+
+// everything is all that whoever asks may know of: the servers in the order of the
+// configuration, then the presets.
+func (d *Door) everything(ctx context.Context) []known {
+	p := principal(ctx)
+	scope := hub.Scope(p.Scope)
+	var all []known
+	see, err := d.sight(ctx)
+	if err != nil {
+		return nil // there is always a view of no group
+	}
+	taken := make(map[string]bool)
+	for _, s := range d.opt.Control.Servers() {
+		def := &s.Definition
+		taken[def.Key] = true
+		if !catalog.Belongs(def, p.Tenant) || !scope.Server(def.Key) {
+			continue
+		}
+		k := known{key: def.Key, server: &s}
+		if one, ok := preset.Find(def.Key); ok && one.Is(def) {
+			k.preset = &one
+		}
+		see.narrow(&s)
+		all = append(all, k)
+	}
+	for _, one := range preset.All() {
+		if p.Hubwide() && !taken[one.Key] && scope.Server(one.Key) {
+			all = append(all, known{key: one.Key, preset: &one})
+		}
+	}
+	return all
+}
+
+// known finds a server by its key or its id. One whose key is another's id is
+// found by neither, lest the wrong one be deleted.
+func (d *Door) known(ctx context.Context, ref string) (known, error) {
+	id, err := strconv.ParseInt(ref, 10, 64)
+	var found []known
+	for _, k := range d.everything(ctx) {
+		if k.key == ref || err == nil && compatID(k.key) == id {
+			found = append(found, k)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return known{}, hub.E(message.ServerUnknown, nil, "server", message.Quote(ref))
+	case 1:
+		return found[0], nil
+	}
+	return known{}, unfit(message.Say("more than one server has this id or key; use the other of the two"))
+}
+
+// compatID is a number that stands for a key, the same on every hub: from 1 to
+// what 31 bits hold.
+func compatID(key string) int64 {
+	sum := sha256.Sum256([]byte(key))
+	return max(1, int64(binary.BigEndian.Uint32(sum[:])&(1<<31-1)))
+}
+
+// compatView is what whoever asks sees of the tools.
+func (d *Door) compatView(ctx context.Context) (*catalog.View, error) {
+	return d.opt.Catalog.View(viewer(ctx, ""))
+}
+
+// transportOf is how a server is reached, in the words of these paths.
+func transportOf(kind hub.Kind) string {
+	if kind == hub.KindBuiltin {
+		return string(hub.KindStdio)
+	}
+	return string(kind)
+}

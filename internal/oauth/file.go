@@ -1,0 +1,154 @@
+package oauth
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/secret"
+)
+
+// What is sealed has a name of its kind and a hash of what it is of: names are in
+// clear.
+const (
+	sealedLogin  = "login-"
+	sealedClient = "client-"
+)
+
+// record is a login, as it is sealed. What the configuration says of the client is
+// not in it.
+type record struct {
+	Server   string    `json:"server"`
+	Owner    string    `json:"owner"`
+	URL      string    `json:"url"`      // of the server
+	Resource string    `json:"resource"` // that the tokens are for
+	Issuer   string    `json:"issuer"`
+	Endpoint string    `json:"endpoint"` // for tokens
+	Revoke   string    `json:"revoke,omitempty"`
+	Redirect string    `json:"redirect,omitempty"` // of the client, which may have registered itself with it
+	Grant    hub.Grant `json:"grant"`
+	Client   client    `json:"client"`
+	Asked    []string  `json:"asked,omitempty"` // scopes that were asked for
+	Tokens   tokens    `json:"tokens"`
+}
+
+// registered is a client that has registered itself, as it is sealed.
+type registered struct {
+	Issuer   string `json:"issuer"`
+	Redirect string `json:"redirect"`
+	Client   client `json:"client"`
+}
+
+func sealedName(kind string, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00\x00")))
+	return kind + hex.EncodeToString(sum[:16])
+}
+
+// load reads all that is sealed.
+func (k *Keeper) load() error {
+	all, err := k.opt.Vault.List()
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		text, err := k.opt.Vault.Get(one.Name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case strings.HasPrefix(one.Name, sealedLogin):
+			var r record
+			if json.Unmarshal([]byte(text), &r) != nil {
+				return fmt.Errorf("the sealed login %q cannot be read", one.Name)
+			}
+			a := k.at(account{r.Server, r.Owner})
+			a.take(&r)
+		case strings.HasPrefix(one.Name, sealedClient):
+			var r registered
+			if json.Unmarshal([]byte(text), &r) != nil {
+				return fmt.Errorf("the sealed client %q cannot be read", one.Name)
+			}
+			k.clients[registration{r.Issuer, r.Redirect}] = &r.Client
+		}
+	}
+	return nil
+}
+
+// at is the account of the name, made if there is none. The caller holds mu, or is
+// alone.
+func (k *Keeper) at(name account) *Account {
+	a := k.accounts[name]
+	if a == nil {
+		a = &Account{keeper: k, name: name}
+		k.accounts[name] = a
+	}
+	return a
+}
+
+// save seals a login. Without it the login is good as long as the hub runs.
+func (k *Keeper) save(r *record) error {
+	kept := *r
+	if !kept.Client.Dynamic {
+		kept.Client.Secret = ""
+	}
+	text, err := json.Marshal(&kept)
+	if err != nil {
+		return err
+	}
+	return k.opt.Vault.Set(sealedName(sealedLogin, r.Server, r.Owner), string(text))
+}
+
+// forget takes a login off the disk.
+func (k *Keeper) forget(name account) {
+	if err := k.opt.Vault.Delete(sealedName(sealedLogin, name.server, name.owner)); err != nil && !errors.Is(err, secret.ErrNotSet) {
+		k.opt.Log.Error("a login could not be taken off the disk", "server", name.server, "error", err)
+	}
+}
+
+// registered is the client that has registered itself with an authorization server
+// for a redirect address; nil if there is none that can still be used.
+func (k *Keeper) registered(issuer, redirect string) *client {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if c := k.clients[registration{issuer, redirect}]; c != nil && c.good(time.Now()) {
+		copied := *c
+		return &copied
+	}
+	return nil
+}
+
+func (k *Keeper) keepClient(issuer, redirect string, c *client) {
+	k.mu.Lock()
+	k.clients[registration{issuer, redirect}] = c
+	k.mu.Unlock()
+	text, err := json.Marshal(registered{issuer, redirect, *c})
+	if err == nil {
+		err = k.opt.Vault.Set(sealedName(sealedClient, issuer, redirect), string(text))
+	}
+	if err != nil { // it registers itself once more after a restart
+		k.opt.Log.Error("a client could not be sealed", "issuer", issuer, "error", err)
+	}
+}
+
+// dropClient forgets a client that an authorization server does not know any more.
+func (k *Keeper) dropClient(issuer, redirect, id string) {
+	k.mu.Lock()
+	name := registration{issuer, redirect}
+	c := k.clients[name]
+	gone := c != nil && c.ID == id
+	if gone {
+		delete(k.clients, name)
+	}
+	k.mu.Unlock()
+	if !gone {
+		return
+	}
+	if err := k.opt.Vault.Delete(sealedName(sealedClient, issuer, redirect)); err != nil && !errors.Is(err, secret.ErrNotSet) {
+		k.opt.Log.Error("a client could not be taken off the disk", "issuer", issuer, "error", err)
+	}
+}

@@ -1,0 +1,93 @@
+package risk_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/risk"
+)
+
+// terminal is a tool that runs a command line.
+func terminal() *risk.Profile {
+	return risk.Describe(risk.Description{Server: "test", Name: "run_command", Raw: []byte(
+		`{"name":"run_command","description":"Run a shell command","inputSchema":{"type":"object","properties":{"command":{"type":"string"}}}}`,
+	)})
+}
+
+// object is arguments with one member.
+func object(t testing.TB, name string, value any) []byte {
+	t.Helper()
+	data, err := json.Marshal(map[string]any{name: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Commands that were labelled by hand: of those that are dangerous at least 99 of
+// 100 are rated high or critical, and of those that are not at most 5. Each third
+// one was not looked at while the rules were written; its figures are told apart.
+// TOOLCRIB_RISK_COMMANDS names another file of the same shape.
+func TestShellCommands(t *testing.T) {
+	path := os.Getenv("TOOLCRIB_RISK_COMMANDS")
+	own := path == ""
+	if own {
+		path = "testdata/shell.jsonl"
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type count struct{ dangerous, found, harmless, alarms int }
+	var all, held count
+	tool := terminal()
+	lines := bufio.NewScanner(bytes.NewReader(data))
+	lines.Buffer(nil, 1<<20)
+	for i := 0; lines.Scan(); i++ {
+		var row struct {
+			Command   string `json:"command"`
+			Dangerous bool   `json:"dangerous"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		got := tool.Assess(object(t, "command", row.Command)).Risk
+		parts := []*count{&all}
+		if i%3 == 2 {
+			parts = append(parts, &held)
+		}
+		for _, c := range parts {
+			switch {
+			case row.Dangerous:
+				c.dangerous++
+				if got >= hub.RiskHigh {
+					c.found++
+				}
+			default:
+				c.harmless++
+				if got >= hub.RiskHigh {
+					c.alarms++
+				}
+			}
+		}
+		if row.Dangerous != (got >= hub.RiskHigh) && (os.Getenv("HELD") != "" || i%3 != 2) {
+			t.Logf("dangerous %t, rated %s: %s", row.Dangerous, got, row.Command)
+		}
+	}
+	for name, c := range map[string]count{"all": all, "held out": held} {
+		if c.dangerous == 0 || c.harmless == 0 {
+			t.Fatal("there are no commands to rate")
+		}
+		t.Logf("%s: %d of %d dangerous ones found, %d of %d harmless ones taken for dangerous", name, c.found, c.dangerous, c.alarms, c.harmless)
+		if c.found*100 < 99*c.dangerous || c.alarms*100 > 5*c.harmless {
+			t.Errorf("%s: too many are missed, or too many are taken for dangerous", name)
+		}
+	}
+	if own && all.dangerous+all.harmless < 450 {
+		t.Errorf("there are %d commands, too few to tell", all.dangerous+all.harmless)
+	}
+}
