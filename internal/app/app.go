@@ -291,7 +291,7 @@ func (a *App) assemble(ctx context.Context) error {
 	}
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Logins: a.logins, Log: a.log,
-		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews, Settings: a.applied,
+		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews, Settings: a.applied, Written: func() { a.recordReload(nil) },
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,

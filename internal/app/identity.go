@@ -55,7 +55,7 @@ func localOnly(ln net.Listener) bool {
 
 // signIn is the door for people who sign in.
 func (a *App) signIn() *login.Door {
-	return login.New(login.Options{Gate: a.gate, Refuse: a.refuse, Language: a.language})
+	return login.New(login.Options{Gate: a.gate, Refuse: a.refuse, Language: a.language, Record: a.recordLogin})
 }
 
 // admitted lets only those to a handler who may look around, and none of a tenant:

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -11,9 +12,7 @@ import (
 func TestModes(t *testing.T) {
 	observed := map[hub.Door]hub.PolicyMode{hub.DoorMCP: "observe", hub.DoorSSE: "observe", hub.DoorWebSocket: "observe", hub.DoorStdio: "observe"}
 	all := map[hub.Door]hub.PolicyMode{hub.DoorREST: "observe"}
-	for door, mode := range observed {
-		all[door] = mode
-	}
+	maps.Copy(all, observed)
 	for _, test := range []struct {
 		policy hub.Policy
 		en, zh string

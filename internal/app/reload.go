@@ -6,6 +6,7 @@ import "strings"
 // why it cannot be used, and then what was in force still is.
 func (a *App) Reload() error {
 	check, err := a.control.Reload()
+	a.recordReload(err)
 	if err != nil {
 		return err
 	}

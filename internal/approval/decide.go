@@ -178,7 +178,7 @@ func (r *row) over(at time.Time) error {
 	}
 	e := hub.E(message.ApprovalDecided, nil, "id", r.ID)
 	when := r.changed
-	if n := len(r.Decisions); n > 0 && (r.Status.Agreed() || r.Status == Rejected) {
+	if n := len(r.Decisions); n > 0 && r.bySomebody() {
 		last := r.Decisions[n-1]
 		when = last.At
 		e = e.With("by", message.Verbatim(message.Quote(last.By)))

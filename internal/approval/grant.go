@@ -108,6 +108,13 @@ func (d *Desk) Grant(ctx context.Context, by hub.Principal, g Grant) (Grant, err
 	return g, nil
 }
 
+// CheckGrant says why somebody could not give a grant; nil if that is no reason not
+// to. Codes: grant_invalid, approval_own.
+func (d *Desk) CheckGrant(by hub.Principal, g Grant) error {
+	g.Expires = g.Expires.UTC().Truncate(time.Microsecond)
+	return g.check(&by, now())
+}
+
 func invalidGrant(detail message.Phrase) error {
 	return hub.E(message.GrantInvalid, nil).With("detail", detail)
 }

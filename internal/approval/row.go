@@ -155,10 +155,15 @@ func (r *row) event() hub.ApprovalChanged {
 	e := hub.ApprovalChanged{
 		ID: r.ID, Status: string(r.Status), Tenant: r.Tenant, Subject: r.Subject, Server: r.Server, Tool: r.Name, Risk: r.Risk, Expires: r.Expires,
 	}
-	if n := len(r.Decisions); n > 0 {
+	if n := len(r.Decisions); n > 0 && r.bySomebody() {
 		e.By = r.Decisions[n-1].By
 	}
 	return e
+}
+
+// bySomebody reports whether the status is what somebody has said last.
+func (r *row) bySomebody() bool {
+	return r.Status == Pending || r.Status.Agreed() || r.Status == Rejected
 }
 
 func micros(t time.Time) int64 {

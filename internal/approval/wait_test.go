@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -325,4 +326,27 @@ func newTestRow(t testing.TB, a Asking) *row {
 		t.Fatal(err)
 	}
 	return r
+}
+
+// A copy of the database has the requests and the grants, also from one kind to the
+// other, and they can be read with the key.
+func TestCopied(t *testing.T) {
+	key, from, to := newKey(t), storetest.SQLite(t), storetest.PostgreSQL(t)
+	c := openWith(t, storetest.Open(t, from), "n1", key)
+	asked := c.mustAsk(t, asking("local", `{"n":1}`))
+	g := c.mustGrant(t, operator("alice"), granting("local"))
+	var text bytes.Buffer
+	if _, err := store.Save(t.Context(), from, &text); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Load(t.Context(), to, bytes.NewReader(text.Bytes()), true); err != nil {
+		t.Fatal(err)
+	}
+	c = openWith(t, storetest.Open(t, to), "n1", key)
+	if r, err := c.Get(t.Context(), asked.ID); err != nil || fmt.Sprintf("%+v", r) != fmt.Sprintf("%+v", asked) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if all, err := c.Grants(t.Context(), GrantQuery{}); err != nil || len(all) != 1 || fmt.Sprintf("%+v", all[0]) != fmt.Sprintf("%+v", g) {
+		t.Errorf("%+v, %v", all, err)
+	}
 }

@@ -241,7 +241,7 @@ func each(ctx context.Context, q querier, query string, args []any, f func(scan 
 	if err != nil {
 		return fmt.Errorf("reading the tokens: %w", err)
 	}
-	defer rows.Close()
+	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		if err := f(rows.Scan); err != nil {
 			return fmt.Errorf("reading the tokens: %w", err)

@@ -84,10 +84,8 @@ func isAccess(h header, said claims) bool {
 		return false
 	}
 	// These have only tokens that tell a client who its user is.
-	for _, name := range []string{"nonce", "at_hash", "c_hash"} {
-		if said.has(name) {
-			return false
-		}
+	if slices.ContainsFunc([]string{"nonce", "at_hash", "c_hash"}, said.has) {
+		return false
 	}
 	if use, ok := said.text("token_use"); ok && use != "access" {
 		return false // Cognito

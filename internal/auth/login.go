@@ -30,6 +30,10 @@ const (
 	providerLife = time.Hour        // then it is asked again what it says of itself
 )
 
+// mostAnswers is how many codes a second are shown to the provider, whoever comes
+// with them.
+const mostAnswers = 50
+
 // Login is how people sign in: the authorization code flow of OpenID Connect with
 // PKCE. It is safe for concurrent use.
 //
@@ -43,6 +47,7 @@ type Login struct {
 	secret   func() (string, error)
 	tenants  func(string) bool
 	log      *slog.Logger
+	answers  counter
 
 	mu       sync.Mutex
 	provider metadata
@@ -92,6 +97,9 @@ func (l *Login) Finish(ctx context.Context, answer url.Values, cookie, back stri
 	config, provider, e := l.config(ctx, back)
 	if e != nil {
 		return Person{}, e
+	}
+	if !l.answers.allow(time.Now(), mostAnswers) {
+		return Person{}, hub.E(message.LoginUnavailable, nil).With("detail", message.Say("too many sign in at once"))
 	}
 	if iss := answer["iss"]; len(iss) > 1 || len(iss) == 1 && iss[0] != l.settings.Issuer || len(iss) == 0 && provider.NamesIss {
 		return Person{}, failed(nil, "the answer comes from another provider") // RFC 9207
@@ -152,14 +160,15 @@ func (l *Login) identity(ctx context.Context, raw string, token *oauth2.Token, f
 
 // person is whom an identity speaks of, and what he may do.
 func (l *Login) person(said claims) (Person, *hub.Error) {
+	var p Person
 	forbidden := func(format string, args ...any) (Person, *hub.Error) {
-		return Person{}, hub.E(message.LoginForbidden, nil).With("detail", message.Say(format, args...))
+		return p, hub.E(message.LoginForbidden, nil).With("detail", message.Say(format, args...))
 	}
 	subject, ok := said.name("sub")
 	if !ok {
 		return Person{}, failed(nil, "the provider sent no identity")
 	}
-	p := Person{Subject: qualified(l.settings.Issuer, subject)}
+	p = Person{Subject: qualified(l.settings.Issuer, subject)}
 	for _, claim := range []string{"name", "preferred_username", "email"} {
 		if name, ok := said.text(claim); ok && p.Name == "" {
 			p.Name = message.Quote(name)

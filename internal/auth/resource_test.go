@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -69,9 +70,7 @@ func TestAccessTokens(t *testing.T) {
 	now := time.Now()
 	said := func(changes map[string]any) map[string]any {
 		all := map[string]any{"iss": as.URL, "sub": "alice", "aud": hubURL, "exp": now.Add(time.Hour).Unix(), "scope": "toolcrib:call"}
-		for k, v := range changes {
-			all[k] = v
-		}
+		maps.Copy(all, changes)
 		return all
 	}
 	sign := func(alg jose.SignatureAlgorithm, key any, kid string) string {
@@ -251,7 +250,7 @@ func TestKeysOfAnIssuer(t *testing.T) {
 // An issuer that does not answer keeps nobody waiting who comes from another.
 func TestSilentIssuer(t *testing.T) {
 	t.Parallel()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of a test
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer ln.Close()
 	silent, as := "http://"+ln.Addr().String(), issuer.New(t)

@@ -260,6 +260,7 @@ func (p *Pipeline) take(ctx context.Context, r *run) error {
 			return e
 		}
 	}
+	p.log.DebugContext(ctx, "an agreement is taken for a call", "approval", id, "call", call)
 	r.later(func() {
 		if r.plan.left {
 			return

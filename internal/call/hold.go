@@ -39,6 +39,7 @@ func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approv
 	defer enough()
 	defer context.AfterFunc(p.calls.closing, enough)() // the request outlives the hub, and the ticket is good for the next one
 	defer p.elicit(waiting, r, q)()
+	p.log.DebugContext(ctx, "a call waits for a person", "approval", q.ID, "call", r.record.ID, "server", q.Server, "tool", message.Quote(q.Tool))
 	for {
 		step, done := waiting, func() {}
 		if r.rising != nil {
@@ -53,6 +54,7 @@ func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approv
 		}
 		switch {
 		case err == nil:
+			p.log.DebugContext(ctx, "somebody has decided about a call", "approval", q.ID, "call", r.record.ID, "status", q.Status)
 			return q, nil
 		case ctx.Err() != nil:
 			return q, p.abandon(ctx, q.ID)

@@ -87,7 +87,13 @@ func (p *Pipeline) intend(ctx context.Context, r *run) error {
 		return nil
 	}
 	p.describe(r)
-	return p.audit.Intend(ctx, r.record)
+	if err := p.audit.Intend(ctx, r.record); err != nil {
+		return err
+	}
+	if r.claim != "" {
+		p.log.DebugContext(ctx, "a call that was agreed to is sent", "approval", r.claim, "call", r.record.ID)
+	}
+	return nil
 }
 
 // finish tells that a call has ended.

@@ -68,6 +68,10 @@ func (p *printer) happened(e api.Event) string {
 		return fmt.Sprintf("%s %s %s %s %s", p.outcome(e.Call.Outcome), p.paint(bold, oneLine(e.Call.Name)), oneLine(e.Call.Subject), milliseconds(e.Call.Duration), p.paint(red, oneLine(e.Call.Reason)))
 	case e.State != nil:
 		return fmt.Sprintf("%s %s %s", p.callStatus(e.State.Status), p.paint(dim, oneLine(e.State.Session)), oneLine(e.State.Message))
+	case e.Approval != nil:
+		line := fmt.Sprintf("%s %s %s %s %s %s", p.approvalStatus(e.Approval.Status), p.paint(bold, oneLine(e.Approval.Tool)), p.risk(e.Approval.Risk),
+			oneLine(e.Approval.Subject), p.paint(dim, oneLine(e.Approval.ID)), oneLine(e.Approval.By))
+		return strings.TrimSuffix(line, " ")
 	}
 	return ""
 }

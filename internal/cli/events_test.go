@@ -55,6 +55,7 @@ func TestEventOfAnotherHub(t *testing.T) {
 		{Server: &api.EventServer{Key: bad, State: bad, Reason: bad}},
 		{Drift: &api.EventDrift{Server: bad, Tools: []string{bad}}},
 		{Call: &api.EventCall{Name: bad, Subject: bad, Outcome: bad, Reason: bad}},
+		{Approval: &api.EventApproval{ID: bad, Status: bad, Tool: bad, Risk: bad, Subject: bad, By: bad}},
 		{State: &api.CallState{Session: bad, Status: bad, Message: bad}},
 	} {
 		var b strings.Builder

@@ -99,16 +99,17 @@ func (s *session) awaitCommand(ctx context.Context, path string) {
 }
 
 // ready says, in one line that programs may read, that the hub serves, and in a
-// second one what becomes of what the rules say. It does so also if nobody reads it.
+// second one what becomes of what the rules say. It does so also if nobody reads it:
+// both are written at once, since who has read the first may be gone.
 func (s *session) ready(a *app.App) {
 	p := &printer{w: s.unchecked()}
-	defer func() { p.line("%s", a.Policy().In(s.env.Lang)) }()
+	rules := a.Policy().In(s.env.Lang)
 	if a.URL() == "" {
-		p.line("Toolcrib %s is ready. Servers: %d  Data: %s", s.env.Version, a.Servers(), a.DataDir())
+		p.line("Toolcrib %s is ready. Servers: %d  Data: %s\n%s", s.env.Version, a.Servers(), a.DataDir(), rules)
 		return
 	}
-	p.line("Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s",
-		s.env.Version, a.URL(), a.URL(), a.Servers(), a.DataDir())
+	p.line("Toolcrib %s is ready. MCP: %s/mcp  Health: %s/readyz  Servers: %d  Data: %s\n%s",
+		s.env.Version, a.URL(), a.URL(), a.Servers(), a.DataDir(), rules)
 }
 
 type version struct{}

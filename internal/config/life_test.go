@@ -47,7 +47,7 @@ func TestSchemaHasEveryPart(t *testing.T) {
 			objects[`{"mcpServers":{"a":{"command":"x","`+name+`":{%q:null}}}}`] = member
 		}
 	}
-	if len(objects) != 14 {
+	if len(objects) != 16 {
 		t.Errorf("%d objects", len(objects))
 	}
 	for text, object := range objects {

@@ -53,6 +53,10 @@ type Options struct {
 	// [config.Pending] names. Nil tells nobody.
 	Settings func(*config.Config)
 
+	// Written is told that a text is in force which somebody else has written to the
+	// file; nil tells nobody.
+	Written func()
+
 	// Costs tells the index how long tools usually take; nil knows of none.
 	Costs toolindex.Times
 }

@@ -235,6 +235,9 @@ func (w *watcher) settle() (again bool) {
 func (w *watcher) take(next Source) {
 	d := w.control.checked(next).Diff
 	w.control.apply(next)
+	if written := w.control.opt.Written; written != nil {
+		written()
+	}
 	w.log.Info("the configuration file was changed and is in force", "path", w.path,
 		"added", len(d.Added), "changed", len(d.Changed), "removed", len(d.Removed))
 	if len(d.NextStart) > 0 {

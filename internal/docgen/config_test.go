@@ -105,6 +105,8 @@ func (p *property) kind() string {
 		return "object"
 	case "[integer object]":
 		return "whole number or object"
+	case "[boolean string object]":
+		return "true, false or object"
 	case "[boolean object]":
 		return "false or object"
 	case "[integer string]":

@@ -33,6 +33,7 @@ func nowhere() []message.Code {
 		message.CallRetried, message.CallWaits, message.LinkRefused, message.ResultKept, message.SettingUnresolved,
 		message.BackupInvalid, message.BackupMissing, message.StoreNotEmpty, message.StoreNewer, message.StoreURLInvalid,
 		message.AuditKeyUnusable, message.AuditNodeTaken, message.AuditExportInvalid, message.AuditExportChanged,
+		message.UpstreamLoginUnknown, // which a browser is told
 	}
 }
 

@@ -2,6 +2,7 @@ package message
 
 // About who may come in, and about tokens and tenants.
 const (
+	RoleRefused       Code = "role_refused"
 	ScopeRefused      Code = "scope_refused"
 	ScopeInsufficient Code = "scope_insufficient"
 	TokenInURL        Code = "token_in_url"
@@ -21,6 +22,10 @@ const (
 )
 
 var identityTexts = texts{
+	RoleRefused: {
+		Text{`The role "{role}" does not allow this.`, "Use the token of somebody who may, or ask whoever looks after Toolcrib for a role that allows it."},
+		Text{"角色“{role}”无权执行此操作。", "请使用有权限者的令牌，或请 Toolcrib 的管理者授予合适的角色。"},
+	},
 	ScopeRefused: {
 		Text{"The token is not good for this: its scope has no {what}.", "Use a token with a wider scope; the scope of this one: toolcrib token list"},
 		Text{"该令牌不能用于此处：其范围中没有 {what}。", "请使用范围更广的令牌；查看此令牌的范围：toolcrib token list"},

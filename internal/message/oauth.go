@@ -13,16 +13,16 @@ const (
 
 var oauthTexts = texts{
 	UpstreamLoginNeeded: {
-		Text{`The server "{server}" wants a login at {issuer}.`, "Log in: toolcrib server login {server}{own}"},
-		Text{"服务器“{server}”要求在 {issuer} 登录。", "请登录：toolcrib server login {server}{own}"},
+		Text{`The server "{server}" wants a login at {issuer}.`, "Log in: toolcrib server login {server}, with --own for calls under a name of your own."},
+		Text{"服务器“{server}”要求在 {issuer} 登录。", "请登录：toolcrib server login {server}；以自己的名称调用时加 --own。"},
 	},
 	UpstreamScopeNeeded: {
-		Text{`The server "{server}" wants further rights for this: {scopes}.`, "Log in again to give them: toolcrib server login {server}{own}"},
-		Text{"服务器“{server}”为此要求更多权限：{scopes}。", "请重新登录以授予这些权限：toolcrib server login {server}{own}"},
+		Text{`The server "{server}" wants further rights for this: {scopes}.`, "Log in again to give them: toolcrib server login {server}"},
+		Text{"服务器“{server}”为此要求更多权限：{scopes}。", "请重新登录以授予这些权限：toolcrib server login {server}"},
 	},
 	UpstreamLoginFailed: {
-		Text{`The login to the server "{server}" did not come about: {detail}.`, "Begin again with: toolcrib server login {server}{own}"},
-		Text{"未能登录服务器“{server}”：{detail}。", "请重新开始：toolcrib server login {server}{own}"},
+		Text{`The login to the server "{server}" did not come about: {detail}.`, "Begin again with: toolcrib server login {server}"},
+		Text{"未能登录服务器“{server}”：{detail}。", "请重新开始：toolcrib server login {server}"},
 	},
 	UpstreamLoginUnused: {
 		Text{`There is no login to the server "{server}": {detail}.`, ""},

@@ -113,7 +113,6 @@ var configPhrases = map[string]string{
 	"%sit is ignored, since no built-in server has this name":                       "%s被忽略，因为没有叫这个名称的内置服务器",
 	"%sit is ignored, since only an extension of Zed knows how it is run":           "%s被忽略，因为只有 Zed 的扩展知道如何运行它",
 	"%s\"apiKey\" has no effect, since \"headers\" has an Authorization of its own": "%s\"apiKey\" 不起作用，因为 \"headers\" 中已有 Authorization",
-	"this version does not log in with OAuth":                                       "此版本不支持 OAuth 登录",
 	"this version runs no program to get headers":                                   "此版本不会运行程序来获取请求头",
 	"only Zed's extensions read it":                                                 "只有 Zed 的扩展会读取它",
 	"%sa pool cannot be named %s":                                                   "%s池不能命名为 %s",

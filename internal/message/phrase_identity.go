@@ -11,6 +11,7 @@ var identityPhrases = map[string]string{
 	"%s%s needs %s":                                                           "%s%s 需要 %s",
 	"%s%s is no scope of OAuth":                                               "%s%s 不是 OAuth 的权限范围（scope）",
 
+	"servers as a whole":      "整个服务器集合",
 	"the address of no group": "不带分组的地址",
 
 	// Tokens and tenants.
@@ -32,6 +33,7 @@ var identityPhrases = map[string]string{
 	"the answer is not for the login that this browser has begun":                "应答与此浏览器开始的登录不符",
 	"the answer comes from another provider":                                     "应答来自另一个提供方",
 	"the provider refused: %s":                                                   "提供方拒绝：%s",
+	"too many sign in at once":                                                   "同时登录的人过多",
 	"the provider does not take the code":                                        "提供方不接受授权码",
 	"the provider sent no identity":                                              "提供方未给出身份",
 	"the identity is not one that the provider signed for this login":            "该身份并非提供方为此次登录签发",

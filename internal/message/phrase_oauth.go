@@ -3,6 +3,17 @@ package message
 // oauthPhrases are about being let in to servers by OAuth, and what becomes of a
 // login.
 var oauthPhrases = map[string]string{
+	// The configuration.
+	"a key goes into \"apiKey\"":                            "密钥应写入 apiKey",
+	"%s%s must be \"oauth\"":                                "%s%s 必须是 \"oauth\"",
+	"%s%s must be an address of https with a path":          "%s%s 必须是带路径的 https 地址",
+	"%s%s must begin with https:// or http://":              "%s%s 必须以 https:// 或 http:// 开头",
+	"%s%s has both a \"clientSecret\" and a \"privateKey\"": "%s%s 同时有 clientSecret 和 privateKey",
+	"%sthe grant \"client_credentials\" needs a \"clientId\", and a \"clientSecret\" or \"privateKey\"": "%sclient_credentials 授权需要 clientId，以及 clientSecret 或 privateKey",
+	"%s%s must be \"authorization_code\" or \"client_credentials\", not %s":                             "%s%s 必须是 \"authorization_code\" 或 \"client_credentials\"，而不是 %s",
+	"%s%s has no effect, since the server gets an Authorization from \"headers\" or \"apiKey\"":         "%s%s 不起作用，因为该服务器已从 headers 或 apiKey 得到 Authorization",
+	"how to log in is found out from the server":                                                        "如何登录由服务器得知",
+
 	// Addresses.
 	"its address is not public, and the server's is": "其地址不是公网地址，而服务器的是",
 	"its address is not one of https":                "其地址不是 https 地址",

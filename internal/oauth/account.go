@@ -240,7 +240,7 @@ func (a *Account) wanted(ctx context.Context, b *bearer, said challenge) error {
 		n.issuer = at.server.Issuer
 	}
 	a.lose(b, n)
-	return hub.E(message.UpstreamLoginNeeded, nil, "server", message.Quote(a.name.server), "issuer", message.Quote(origin(n.issuer)), "own", a.flag())
+	return hub.E(message.UpstreamLoginNeeded, nil, "server", message.Quote(a.name.server), "issuer", message.Quote(origin(n.issuer)))
 }
 
 // lose forgets a token that the server does not take, and notes what it wants.
@@ -292,7 +292,7 @@ func (a *Account) stepUp(ctx context.Context, used string, said challenge) (agai
 	if grant == hub.GrantClient {
 		return a.fetch(ctx, b, n)
 	}
-	return false, hub.E(message.UpstreamScopeNeeded, nil, "server", message.Quote(a.name.server), "scopes", message.Quote(strings.Join(said.scopes, " ")), "own", a.flag())
+	return false, hub.E(message.UpstreamScopeNeeded, nil, "server", message.Quote(a.name.server), "scopes", message.Quote(strings.Join(said.scopes, " ")))
 }
 
 // fetch has the hub itself let in, for what is needed.
@@ -317,15 +317,7 @@ func (a *Account) fetch(ctx context.Context, b *bearer, n need) (again bool, err
 }
 
 func (a *Account) failed(detail message.Phrase) *hub.Error {
-	return hub.E(message.UpstreamLoginFailed, nil, "server", message.Quote(a.name.server), "own", a.flag()).With("detail", detail)
-}
-
-// flag is what the command to log in has at its end.
-func (a *Account) flag() string {
-	if a.name.owner != "" {
-		return " --own"
-	}
-	return ""
+	return hub.E(message.UpstreamLoginFailed, nil, "server", message.Quote(a.name.server)).With("detail", detail)
 }
 
 // away is the error of an authorization server that was not reached. It holds no

@@ -82,12 +82,12 @@ func (r *reach) register(ctx context.Context, at *place, redirect string) (*clie
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
-	res, answer, err := r.do(req)
+	said, err := r.do(req)
 	switch {
 	case err != nil:
 		return nil, refused(why(err))
-	case res.StatusCode != http.StatusCreated && res.StatusCode != http.StatusOK:
-		t := refused(refusal(res.StatusCode, answer).detail)
+	case said.status != http.StatusCreated && said.status != http.StatusOK:
+		t := refused(refusal(said.status, said.body).detail)
 		t.nothing = !at.found // there is no authorization server where one was guessed
 		return nil, t
 	}
@@ -98,7 +98,7 @@ func (r *reach) register(ctx context.Context, at *place, redirect string) (*clie
 		Auth    string `json:"token_endpoint_auth_method"`
 		Expires int64  `json:"client_secret_expires_at"`
 	}
-	if json.Unmarshal(answer, &got) != nil || got.ID == "" || len(got.ID) > maxToken || len(got.Secret) > maxToken {
+	if json.Unmarshal(said.body, &got) != nil || got.ID == "" || len(got.ID) > maxToken || len(got.Secret) > maxToken {
 		return nil, refused(message.Say("its answer cannot be read"))
 	}
 	c := &client{ID: got.ID, Secret: got.Secret, Auth: got.Auth, Dynamic: true}

@@ -301,17 +301,17 @@ func (r *reach) fetch(ctx context.Context, at string, into any) (bool, *trouble)
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("MCP-Protocol-Version", "2025-11-25")
-	res, body, err := r.do(req)
+	got, err := r.do(req)
 	switch {
 	case err != nil:
 		refused := isRefusal(err)
 		return false, &trouble{detail: why(err), passing: !refused}
-	case res.StatusCode >= http.StatusInternalServerError || res.StatusCode == http.StatusTooManyRequests:
-		return false, &trouble{detail: status(res.StatusCode), passing: true}
-	case res.StatusCode != http.StatusOK || !isJSON(res):
+	case got.status >= http.StatusInternalServerError || got.status == http.StatusTooManyRequests:
+		return false, &trouble{detail: status(got.status), passing: true}
+	case got.status != http.StatusOK || !got.json:
 		return false, nil
 	}
-	if json.Unmarshal(body, into) != nil {
+	if json.Unmarshal(got.body, into) != nil {
 		return false, fault(message.Say("what is there cannot be read"))
 	}
 	return true, nil

@@ -336,7 +336,7 @@ func (k *Keeper) Logout(ctx context.Context, server, owner string) bool {
 			token, kind = r.Tokens.Access, "access_token"
 		}
 		// RFC 7009. Whatever comes of it, the hub has none any more.
-		_, _, _ = k.reachFor(ctx, to).submit(ctx, r.Revoke, r.Issuer, c, url.Values{"token": {token}, "token_type_hint": {kind}})
+		_, _ = k.reachFor(ctx, to).submit(ctx, r.Revoke, r.Issuer, c, url.Values{"token": {token}, "token_type_hint": {kind}})
 	}
 	k.opt.Log.InfoContext(ctx, "somebody has logged out at a server", "server", server, "issuer", r.Issuer)
 	k.tell(name)

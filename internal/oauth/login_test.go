@@ -23,10 +23,12 @@ func code(err error) message.Code {
 // about, and the token is sent from then on.
 func TestLogin(t *testing.T) {
 	for name, set := range map[string]func(*site){
-		"by the book":                func(*site) {},
-		"not named":                  func(s *site) { s.unnamed = true },
-		"elsewhere":                  func(s *site) { s.metadata = "/custom/metadata.json" },
-		"at the root":                func(s *site) { s.metadata, s.unnamed, s.resource = "/.well-known/oauth-protected-resource", true, s.url },
+		"by the book": func(*site) {},
+		"not named":   func(s *site) { s.unnamed = true },
+		"elsewhere":   func(s *site) { s.metadata = "/custom/metadata.json" },
+		"at the root": func(s *site) {
+			s.metadata, s.unnamed, s.resource = "/.well-known/oauth-protected-resource", true, s.url
+		},
 		"with a slash at the end":    func(s *site) { s.resource = s.url + "/mcp/" },
 		"OpenID":                     func(s *site) { s.asMetadata = "/.well-known/openid-configuration" },
 		"a path":                     func(s *site) { s.at("/tenant", "/.well-known/oauth-authorization-server/tenant") },

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -116,12 +117,7 @@ func notPublicHost(ctx context.Context, host string) bool {
 	if err != nil || len(all) == 0 {
 		return false
 	}
-	for _, a := range all {
-		if public(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, public)
 }
 
 func isLoopbackName(host string) bool {
@@ -148,13 +144,20 @@ func (r *reach) may(u *url.URL) error {
 	return errNotPublic
 }
 
-// do sends a request, by GET after redirects too, and returns the answer's status
-// and body. The error says nothing of the address.
-func (r *reach) do(req *http.Request) (*http.Response, []byte, error) {
+// answer is what there is to read of an answer.
+type answer struct {
+	status int
+	json   bool // it says that it is
+	body   []byte
+}
+
+// do sends a request, by GET after redirects too. The error says nothing of the
+// address.
+func (r *reach) do(req *http.Request) (answer, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), fetchLimit)
 	defer cancel()
 	if err := r.may(req.URL); err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	client := &http.Client{
 		Transport: r,
@@ -170,14 +173,14 @@ func (r *reach) do(req *http.Request) (*http.Response, []byte, error) {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err == nil && len(body) > maxBody {
 		err = errTooLarge
 	}
-	return res, body, err
+	return answer{res.StatusCode, isJSON(res), body}, err
 }
 
 var errTooLarge = errors.New("the answer is too large")

@@ -93,13 +93,12 @@ func TestRedirects(t *testing.T) {
 	defer server.Close()
 	at, _ := url.Parse(server.URL)
 	r := b.reachFor(t.Context(), at)
-	try := func(method, path string) (*http.Response, error) {
+	try := func(method, path string) (answer, error) {
 		req, _ := http.NewRequestWithContext(t.Context(), method, server.URL+path, strings.NewReader("client_secret=x"))
-		res, _, err := r.do(req)
-		return res, err
+		return r.do(req)
 	}
 	to = inside.URL
-	if res, err := try(http.MethodPost, "/"); err != nil || res.StatusCode != 307 || hits != 0 {
+	if res, err := try(http.MethodPost, "/"); err != nil || res.status != 307 || hits != 0 {
 		t.Errorf("a POST was sent on: %v, %d", err, hits)
 	}
 	if _, err := try(http.MethodGet, "/"); err != nil || hits != 1 {
@@ -114,7 +113,7 @@ func TestRedirects(t *testing.T) {
 	if _, err := try(http.MethodGet, "/"); !errors.Is(err, errScheme) {
 		t.Errorf("%v", err)
 	}
-	if res, err := try(http.MethodGet, "/loop"); err != nil || res.StatusCode != 302 {
+	if res, err := try(http.MethodGet, "/loop"); err != nil || res.status != 302 {
 		t.Errorf("%v", err)
 	}
 	if _, err := try(http.MethodGet, "/big"); !errors.Is(err, errTooLarge) {
@@ -151,7 +150,7 @@ func TestProxy(t *testing.T) {
 	defer k.Close()
 	r := &reach{direct: k.direct, proxied: k.proxied, proxy: k.opt.Proxy, plain: true}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://as.example/x", http.NoBody)
-	if _, _, err := r.do(req); err != nil || asked != "http://as.example/x" {
+	if _, err := r.do(req); err != nil || asked != "http://as.example/x" {
 		t.Errorf("%v %q", err, asked)
 	}
 }

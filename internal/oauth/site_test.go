@@ -46,11 +46,9 @@ type site struct {
 	rotates    bool   // a refresh token is good once
 	lasting    int    // seconds that a token is good
 	narrow     string // scopes that are given, whatever was asked for; "" for those
-	authorize  func(w http.ResponseWriter, r *http.Request) bool
 
 	mu       sync.Mutex
 	secret   string // of a client that has registered itself
-	verifier string // its hash
 	asked    url.Values
 	good     map[string][]string // access tokens with their scopes
 	refresh  map[string]bool

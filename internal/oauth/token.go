@@ -68,18 +68,18 @@ func (e *refusedError) final() bool {
 
 // ask posts to a token endpoint, as the client, and returns what it gives.
 func (r *reach) ask(ctx context.Context, endpoint, issuer string, c *client, form url.Values, asked []string) (*tokens, error) {
-	res, body, err := r.submit(ctx, endpoint, issuer, c, form)
+	said, err := r.submit(ctx, endpoint, issuer, c, form)
 	if err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusCreated {
-		return nil, refusal(res.StatusCode, body)
+	if said.status != http.StatusOK && said.status != http.StatusCreated {
+		return nil, refusal(said.status, said.body)
 	}
-	return read(body, asked, time.Now())
+	return read(said.body, asked, time.Now())
 }
 
 // submit posts a form to an endpoint of an authorization server, as the client.
-func (r *reach) submit(ctx context.Context, endpoint, issuer string, c *client, form url.Values) (*http.Response, []byte, error) {
+func (r *reach) submit(ctx context.Context, endpoint, issuer string, c *client, form url.Values) (answer, error) {
 	switch c.Auth {
 	case authBasic:
 	case authPost:
@@ -88,7 +88,7 @@ func (r *reach) submit(ctx context.Context, endpoint, issuer string, c *client, 
 	case authKey:
 		assertion, err := assert(c, issuer, time.Now())
 		if err != nil {
-			return nil, nil, err
+			return answer{}, err
 		}
 		form.Set("client_id", c.ID)
 		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
@@ -98,7 +98,7 @@ func (r *reach) submit(ctx context.Context, endpoint, issuer string, c *client, 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, strings.NewReader(form.Encode()))
 	if err != nil {
-		return nil, nil, errScheme
+		return answer{}, errScheme
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")

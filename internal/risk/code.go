@@ -46,6 +46,9 @@ func (s *shell) interpreter(program string, rest []arg) bool {
 	default:
 		return false
 	}
+	if name == "osascript" {
+		s.f.add(hub.RiskHigh, "execute", "it opens something in a program")
+	}
 	for i, a := range rest {
 		switch {
 		case hasField(code, a.text) && i+1 < len(rest):

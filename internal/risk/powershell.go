@@ -142,7 +142,7 @@ func (s *shell) windowsShell(name string, rest []arg) bool {
 
 var windowsWords = table(map[hub.Risk]string{
 	hub.RiskLow:  `gci gc gi gp gps gsv gm sls select sort where measure ft fl fw oh dir type ver cls title rem gcm gal get-help`,
-	hub.RiskHigh: `copy xcopy robocopy move ren md mklink setx assign subst ni sp spps sc ac cpi mi rni sal nal start-process saps icm ftp tftp expand compact label msg at`,
+	hub.RiskHigh: `copy xcopy robocopy move ren md mklink setx assign subst ni sp spps ac cpi mi rni sal nal start-process saps icm ftp tftp expand compact label msg at`,
 	hub.RiskCritical: `del erase rd ri iex taskkill format diskpart cipher takeown shutdown logoff mshta rundll32 regsvr32 cscript wscript
 		installutil msbuild msiexec psexec mimikatz kill spsv sajb regedit regedt32 wusa bootcfg bcdboot sdelete forfiles clear-recyclebin`,
 })

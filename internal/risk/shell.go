@@ -11,7 +11,11 @@ import (
 
 // maxCommands is how many commands of one text are judged, with all that stands
 // within them.
-const maxCommands = 2000
+const maxCommands = 4000
+
+// maxBrackets is how many brackets a text may have. What they hold may be nested,
+// and is read anew for each that is open.
+const maxBrackets = 1000
 
 // parsers are kept: what they hold is worth more than the parsing of a short line.
 var parsers = sync.Pool{New: func() any { return syntax.NewParser(syntax.Variant(syntax.LangBash)) }}
@@ -62,7 +66,7 @@ func (s *shell) inner(text string) {
 }
 
 func (s *shell) script(text string) {
-	if s.depth > maxNested || len(text) > maxText || strings.Count(text, "(")+strings.Count(text, "{") > maxCommands {
+	if s.depth > maxNested || len(text) > maxText || strings.Count(text, "(")+strings.Count(text, "{")+strings.Count(text, "`") > maxBrackets {
 		s.f.hide(hub.RiskHigh, "shell", "the command cannot be read to its end")
 		return
 	}
@@ -70,7 +74,7 @@ func (s *shell) script(text string) {
 		s.f.hide(hub.RiskHigh, "shell", "the command cannot be read to its end")
 		text = strings.ReplaceAll(text, "\x00", "")
 	}
-	parser := parsers.Get().(*syntax.Parser) //nolint:errcheck // the pool holds nothing else
+	parser := parsers.Get().(*syntax.Parser)
 	file, err := parser.Parse(strings.NewReader(text), "")
 	parsers.Put(parser)
 	if err != nil {
@@ -107,7 +111,10 @@ func (s *shell) stmts(list []*syntax.Stmt) {
 }
 
 func (s *shell) stmt(stmt *syntax.Stmt) {
-	if stmt == nil {
+	if *s.left--; stmt == nil || *s.left < 0 {
+		if *s.left < 0 {
+			s.f.hide(hub.RiskHigh, "shell", "the command cannot be read to its end")
+		}
 		return
 	}
 	fed, heard, known := s.fed, s.heard, s.known
@@ -199,8 +206,10 @@ func (s *shell) set(name, value string) {
 	if s.vars == nil {
 		s.vars = make(map[string]string)
 	}
-	if len(s.vars) < 100 {
+	if len(s.vars) < 100 && len(value) <= maxValue {
 		s.vars[name] = value
+	} else {
+		delete(s.vars, name)
 	}
 }
 
@@ -360,38 +369,4 @@ func (s *shell) nested(stmts []*syntax.Stmt) {
 	s.fed = false
 	s.stmts(stmts)
 	s.fed, s.heard, s.known = fed, heard, known
-}
-
-// redirect judges where input comes from and output goes to.
-func (s *shell) redirect(r *syntax.Redirect) {
-	if r.Hdoc != nil {
-		s.within(r.Hdoc)
-		s.heard, s.known = s.text(r.Hdoc)
-		s.fed = true
-		return
-	}
-	if r.Word == nil {
-		return
-	}
-	s.within(r.Word)
-	target, fixed := s.text(r.Word)
-	switch r.Op {
-	case syntax.WordHdoc:
-		s.heard, s.known = target, fixed
-		s.fed = true
-	case syntax.RdrIn, syntax.DplIn:
-		s.fed, s.known = true, false
-		if r.Op == syntax.RdrIn {
-			s.readsFile(arg{target, fixed})
-		}
-	case syntax.RdrInOut:
-		s.fed, s.known = true, false
-		s.writesFile(arg{target, fixed})
-	case syntax.DplOut:
-		if strings.Trim(target, "0123456789-") != "" {
-			s.writesFile(arg{target, fixed})
-		}
-	default:
-		s.writesFile(arg{target, fixed})
-	}
 }

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -200,7 +201,7 @@ func (s *shell) wrapper(program string, args []arg) bool {
 			}
 			return true
 		}
-		rest = append(rest[:len(rest):len(rest)], arg{"", false})
+		rest = append(slices.Clip(rest), arg{"", false})
 	case "busybox", "toybox":
 	case "eval":
 		if !joined(rest) {

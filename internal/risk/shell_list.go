@@ -16,7 +16,7 @@ var harmless = table(map[hub.Risk]string{
 			ack zgrep zcat bzcat xzcat zless zdiff locate mlocate plocate pwd cd pushd popd dirs basename dirname realpath readlink which
 			whereis type hash help man info apropos whatis tldr cal ncal bc dc expr factor seq shuf numfmt printf echo yes true false test [
 			clear tput stty tty locale getent getconf ulimit umask lsattr getfacl namei mountpoint findmnt blkid fc-list pstree ps pgrep
-			pidof top htop btop free df du duf ncdu uptime w who whoami id groups users last lastb lastlog uname arch nproc lscpu lsblk lspci
+			pidof top htop btop free df du duf ncdu uptime w who whoami id groups users last lastb lastlog uname arch lsb_release nproc lscpu lsblk lspci
 			lsusb lsmod modinfo lshw dmidecode vmstat iostat mpstat sar pidstat netstat ss lsof arp ping6 jobs fg bg wait sleep read exit return
 			shift break continue local declare typeset set unset getopts : let times caller shopt disown export sensors acpi upower loginctl
 			nm objdump readelf ldd size addr2line c++filt look tsort ptx pr cloc scc tokei figlet cowsay fortune lolcat neofetch

@@ -30,6 +30,13 @@ func (s *shell) curl(program string, rest []arg) bool {
 				s.attached(value)
 			case "--get", "--head":
 				get = true
+			case "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--user-agent", "--header", "--cookie", "--referer", "--proxy", "--user",
+				"--write-out", "--resolve", "--cacert", "--cert", "--key", "--limit-rate", "--range", "--interface", "--max-redirs", "--timeout":
+				if name == a.text {
+					i++
+				}
+			}
+			switch name {
 			case "--output":
 				s.writesFile(value)
 			case "--remote-name", "--remote-name-all", "--output-dir", "--config", "--cookie-jar", "--dump-header", "--trace", "--download", "--remote-header-name", "--unix-socket":
@@ -215,13 +222,14 @@ func (s *shell) statement(a arg) {
 
 func (s *shell) redis(rest []arg) bool {
 	words := skipAll(rest, "-h -p -a -n -u --user --pass")
+	if has(rest, "--scan", "--stat", "--latency", "--bigkeys", "--version") && !s.fed {
+		return true
+	}
 	if s.fed {
 		s.f.add(hub.RiskHigh, "write", "\"%s\" changes something", "redis-cli")
 	}
 	if len(words) == 0 {
-		if !has(rest, "--stat", "--latency", "--scan", "--bigkeys", "--version") {
-			s.f.add(hub.RiskHigh, "write", "it opens a session that goes on")
-		}
+		s.f.add(hub.RiskHigh, "write", "it opens a session that goes on")
 		return true
 	}
 	second := ""

@@ -154,6 +154,8 @@ func (s *shell) particular(program string, args []arg) bool {
 		return true
 	case "docker-compose":
 		return s.tool("docker", append([]arg{{"docker", true}, {"compose", true}}, rest...))
+	case "cmake":
+		return when(has(rest, "--install", "-P", "-E"), hub.RiskHigh)
 	case "make", "gmake", "just", "task", "mage", "rake", "ninja":
 		return s.build(program, rest)
 	case "prettier", "black", "gofmt", "goimports", "eslint", "ruff", "isort", "shfmt", "rustfmt":

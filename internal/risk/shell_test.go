@@ -29,8 +29,9 @@ func object(t testing.TB, name string, value any) []byte {
 }
 
 // Commands that were labelled by hand: of those that are dangerous at least 99 of
-// 100 are rated high or critical, and of those that are not at most 5. Each third
-// one was not looked at while the rules were written; its figures are told apart.
+// 100 are rated high or critical, and of those that are not at most 5. Those
+// that are held out were not looked at while the rules were written; their figures
+// are told apart.
 // TOOLCRIB_RISK_COMMANDS names another file of the same shape.
 func TestShellCommands(t *testing.T) {
 	path := os.Getenv("TOOLCRIB_RISK_COMMANDS")
@@ -47,17 +48,18 @@ func TestShellCommands(t *testing.T) {
 	tool := terminal()
 	lines := bufio.NewScanner(bytes.NewReader(data))
 	lines.Buffer(nil, 1<<20)
-	for i := 0; lines.Scan(); i++ {
+	for lines.Scan() {
 		var row struct {
 			Command   string `json:"command"`
 			Dangerous bool   `json:"dangerous"`
+			Held      bool   `json:"held"`
 		}
 		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
 		got := tool.Assess(object(t, "command", row.Command)).Risk
 		parts := []*count{&all}
-		if i%3 == 2 {
+		if row.Held || !own {
 			parts = append(parts, &held)
 		}
 		for _, c := range parts {
@@ -74,7 +76,7 @@ func TestShellCommands(t *testing.T) {
 				}
 			}
 		}
-		if row.Dangerous != (got >= hub.RiskHigh) && (os.Getenv("HELD") != "" || i%3 != 2) {
+		if row.Dangerous != (got >= hub.RiskHigh) {
 			t.Logf("dangerous %t, rated %s: %s", row.Dangerous, got, row.Command)
 		}
 	}

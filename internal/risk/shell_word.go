@@ -45,6 +45,9 @@ func (s *shell) text(w *syntax.Word) (string, bool) {
 func (s *shell) parts(b *strings.Builder, parts []syntax.WordPart, quoted bool) bool {
 	fixed := true
 	for _, part := range parts {
+		if b.Len() > maxText {
+			return false
+		}
 		switch p := part.(type) {
 		case *syntax.Lit:
 			b.WriteString(unescaped(p.Value, quoted))

@@ -39,12 +39,12 @@ func judgeURL(f *findings, text string, certain bool) bool {
 			judgeHost(f, hostOf(authority[strings.LastIndexByte(authority, '@')+1:]), false)
 			return true
 		}
-		if certain && strings.IndexAny(text, "/ ") < 0 {
+		if certain && !strings.ContainsAny(text, "/ ") {
 			judgeHost(f, hostOf(text), true)
 		}
 		return false
 	}
-	if strings.IndexAny(text, "\\\t\r\n") >= 0 { // as browsers read them
+	if strings.ContainsAny(text, "\\\t\r\n") { // as browsers read them
 		text = strings.NewReplacer("\\", "/", "\t", "", "\r", "", "\n", "").Replace(text)
 	}
 	switch scheme {

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,8 +23,8 @@ import (
 // The client scenarios have servers of their own, and judge what comes to those.
 // The client that they start is a driver: it starts a hub whose one server is
 // theirs, and lets the client of the Go SDK, which knows each scenario, talk to
-// the hub. Scenarios of authorization are not among them: the hub sends what
-// headers it is told to send, and asks no authorization server.
+// the hub. In the scenarios of authorization it is the hub that logs in: the driver
+// opens the addresses that the hub gives it, as a person would in a browser.
 
 // drivenBy is the variable that makes the test's program the driver. Its value
 // is the hub and the client, as JSON.
@@ -60,9 +61,13 @@ func (d driver) run(url string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
-		"suite": map[string]any{"url": url, "bareNames": true, "autoStart": true},
-	}})
+	entry := map[string]any{"url": url, "bareNames": true, "autoStart": true}
+	if authorizes() {
+		if entry["oauth"], err = oauthEntry(); err != nil {
+			return err
+		}
+	}
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"suite": entry}})
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,9 @@ func (d driver) run(url string) (err error) {
 	at := readyLine.FindStringSubmatch(line)
 	if at == nil {
 		return fmt.Errorf("the hub said %q: %w", line, err)
+	}
+	if authorizes() {
+		return authorize(ctx, at[1], filepath.Join(dir, "data", "admin.token"))
 	}
 	if err := awaitReady(ctx, at[1]); err != nil {
 		return err
@@ -181,24 +189,33 @@ func TestClient(t *testing.T) {
 	for revision, scenarios := range clientScenarios() {
 		for _, scenario := range scenarios {
 			t.Run(revision+" "+scenario, func(t *testing.T) {
-				out := t.TempDir()
-				cmd := exec.CommandContext(t.Context(), rig.NewNode(t), rig.NPM(t, "conformance-0.2", "dist", "index.js"), "client",
-					"--command", self, "--scenario", scenario, "--spec-version", revision, "-o", out)
-				cmd.Env = append(os.Environ(), drivenBy+"="+string(said))
-				text, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Errorf("%v:\n%s", err, text)
-				}
-				for name, s := range read(t, out) {
-					t.Logf("%s: %d checks passed", name, s.passed)
-					for check, fault := range s.faults {
-						t.Errorf("%s: %s", check, fault)
-					}
-					if s.passed == 0 {
-						t.Errorf("no check has passed:\n%s", text)
-					}
-				}
+				judge(t, self, said, "conformance-0.2", scenario, "--spec-version", revision)
 			})
+		}
+	}
+}
+
+// judge runs a scenario, in which nothing must be found wrong.
+func judge(t *testing.T, self string, said []byte, suite, scenario string, flags ...string) {
+	t.Helper()
+	out := t.TempDir()
+	args := append([]string{rig.NPM(t, suite, "dist", "index.js"), "client", "--command", self, "--scenario", scenario, "-o", out}, flags...)
+	cmd := exec.CommandContext(t.Context(), rig.NewNode(t), args...)
+	cmd.Env = append(os.Environ(), drivenBy+"="+string(said))
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("%v:\n%s", err, text)
+	}
+	if of, _, below := strings.Cut(scenario, "/"); below {
+		out = filepath.Join(out, of)
+	}
+	for name, s := range read(t, out) {
+		t.Logf("%s: %d checks passed", name, s.passed)
+		for check, fault := range s.faults {
+			t.Errorf("%s: %s", check, fault)
+		}
+		if s.passed == 0 {
+			t.Errorf("no check has passed:\n%s", text)
 		}
 	}
 }

@@ -115,6 +115,15 @@ func proofs() map[codes.Code]string {
 		codes.SandboxMissing:     "test/e2e.TestNoSandbox",
 		codes.SandboxUnusable:    "internal/upstream.TestSandboxThatCannotBe",
 
+		// About logins at servers.
+		codes.UpstreamLoginNeeded:  "internal/oauth.TestLogin",
+		codes.UpstreamScopeNeeded:  "internal/oauth.TestScopes",
+		codes.UpstreamLoginFailed:  "internal/oauth.TestMixUp",
+		codes.UpstreamLoginUnused:  "internal/oauth.TestNoLogin",
+		codes.UpstreamLoginUnknown: "internal/oauth.TestOneLogin",
+		codes.UpstreamLoginNowhere: "internal/oauth.TestNoLogin",
+		codes.UpstreamLoginBusy:    "internal/oauth.TestNoLogin",
+
 		// About a request.
 		codes.MessageMalformed:   "test/e2e.TestJSONTricks",
 		codes.MessageInvalid:     "test/e2e.TestJSONTricks",

@@ -103,9 +103,9 @@ func TestOAuth(t *testing.T) {
 	if _, err := session.ListTools(t.Context(), nil); err != nil || steps != 1 {
 		t.Errorf("%v after %d steps", err, steps)
 	}
-	_, _ = session.CallTool(t.Context(), &mcp.CallToolParams{Name: "calculator__calculator", Arguments: map[string]any{"expression": "1+1"}})
-	if q := as.Asked(); steps < 2 || !strings.Contains(q.Get("scope"), "toolcrib:call") {
-		t.Errorf("the client did not step up: %d steps, the last for %q", steps, q.Get("scope"))
+	res, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "calculator__calculator", Arguments: map[string]any{"expression": "1+1"}})
+	if q := as.Asked(); err != nil || res.IsError || steps != 2 || !strings.Contains(q.Get("scope"), "toolcrib:call") {
+		t.Errorf("the client did not step up: %+v, %v after %d steps, the last for %q", res, err, steps, q.Get("scope"))
 	}
 	_ = session.Close()
 
@@ -314,6 +314,9 @@ func TestTenantsApart(t *testing.T) {
 		if _, err := c.as.CreateToken(ctx, c.want); !apiclient.IsCode(err, codes.GrantRefused) {
 			t.Errorf("%v", err)
 		}
+	}
+	if err := hub.APIAs(narrow.Secret).SetSecret(ctx, "x", "y"); !apiclient.IsCode(err, codes.ScopeRefused) {
+		t.Errorf("an administrator of one server changes what is everybody's: %v", err)
 	}
 	if _, err := sales.CreateToken(ctx, api.TokenRequest{Subject: "clerk"}); err != nil {
 		t.Error(err)

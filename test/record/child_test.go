@@ -102,18 +102,42 @@ func die() {
 	select {}
 }
 
+// fatal is a log at one line of which this process kills itself: a point such as "log
+// an agreement is taken for a call".
+type fatal struct {
+	slog.Handler
+	line string
+}
+
+func (f fatal) Handle(ctx context.Context, r slog.Record) error {
+	if r.Message == f.line {
+		die()
+	}
+	return f.Handler.Handle(ctx, r)
+}
+
+func (f fatal) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return fatal{f.Handler.WithAttrs(attrs), f.line}
+}
+func (f fatal) WithGroup(name string) slog.Handler { return fatal{f.Handler.WithGroup(name), f.line} }
+
 // serveUntilCrash is a hub that says where it serves and crashes at the point.
 func serveUntilCrash() error {
-	p, err := parsePoint(os.Getenv(envCrash))
-	if err != nil {
-		return err
+	var handler slog.Handler = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})
+	if line, ok := strings.CutPrefix(os.Getenv(envCrash), "log "); ok {
+		handler = fatal{handler, line}
+	} else {
+		p, err := parsePoint(os.Getenv(envCrash))
+		if err != nil {
+			return err
+		}
+		p.arm()
 	}
-	p.arm()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return app.Run(ctx, app.Options{
 		Config: os.Getenv(envConfig), Strict: true, Listen: "127.0.0.1:0", DataDir: os.Getenv(envData), Version: "test",
-		Log: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Log: slog.New(handler),
 	}, func(a *app.App) { fmt.Println(a.URL()) })
 }
 

@@ -22,6 +22,9 @@ type Options struct {
 	Refuse func(w http.ResponseWriter, r *http.Request, status int, e *hub.Error)
 	// Language is that of who made a request.
 	Language func(r *http.Request) message.Lang
+	// Record is told that somebody has signed in ("login") or out ("logout"), or why a
+	// person that the provider knows was not let in; nil for nobody.
+	Record func(r *http.Request, operation string, who auth.Person, e *hub.Error)
 }
 
 // Door serves /auth/ and the metadata of the protected resource. It is safe for
@@ -65,10 +68,14 @@ func (d *Door) Callback(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, d.opt.Gate.SetFlow(r, "")) // it is good once
 	who, e := login.Finish(r.Context(), r.URL.Query(), d.opt.Gate.FlowCookie(r), back(r))
 	if e != nil {
+		if e.Code == message.LoginForbidden { // else anybody could have made it up
+			d.record(r, "login", who, e)
+		}
 		d.fail(w, r, e)
 		return
 	}
 	cookie, end, err := book.Begin(r.Context(), who, d.opt.Gate.SessionCookie(r))
+	d.record(r, "login", who, hub.AsError(err))
 	if err != nil {
 		d.fail(w, r, hub.AsError(err))
 		return
@@ -86,6 +93,9 @@ func (d *Door) Logout(w http.ResponseWriter, r *http.Request) {
 			d.fail(w, r, hub.AsError(err))
 			return
 		}
+		if p := auth.From(r.Context()); p.Token != "" {
+			d.record(r, "logout", auth.Person{Subject: p.Subject, Tenant: p.Tenant, Role: p.Role}, nil)
+		}
 	}
 	http.SetCookie(w, d.opt.Gate.SetSession(r, "", time.Time{}))
 	if forPeople(r) {
@@ -94,6 +104,12 @@ func (d *Door) Logout(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNoContent)
+}
+
+func (d *Door) record(r *http.Request, operation string, who auth.Person, e *hub.Error) {
+	if d.opt.Record != nil {
+		d.opt.Record(r, operation, who, e)
+	}
 }
 
 // Metadata tells about /mcp as a protected resource, or about the address of the

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"sync"
@@ -29,8 +28,7 @@ func (d *Door) batch(w http.ResponseWriter, r *http.Request, body []byte, accept
 	defer cancel()
 	p := d.begin(w, r, s, accept, cancel)
 	defer p.end()
-	caller := s.Caller()
-	caller.Accept = cmp.Or(language(r), caller.Accept)
+	caller := inside(r, s)
 	answers := d.together(parts, d.voice(caller),
 		func(m *wire.Message) { d.told(caller, m) },
 		func(m *wire.Message) []byte {

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +49,7 @@ func (d *Door) conversation(r *http.Request, m *wire.Message) (conversation, *hu
 	if e != nil {
 		return conversation{era: protocol.Legacy}, e
 	}
-	caller := s.Caller()
-	caller.Accept = cmp.Or(language(r), caller.Accept)
-	return conversation{era: protocol.Legacy, caller: caller}, nil
+	return conversation{era: protocol.Legacy, caller: inside(r, s)}, nil
 }
 
 // opens reports whether a legacy request opens a session.
@@ -72,7 +69,7 @@ func (d *Door) session(r *http.Request) (*gateway.Session, *hub.Error) {
 		return nil, hub.E(message.SessionMissing, nil)
 	}
 	s, ok := d.gateway.Session(id)
-	if !ok || s.Principal() != principal(r, hub.DoorMCP) || s.Group() != r.PathValue(groupParam) {
+	if !ok || !isSame(s.Principal(), principal(r, hub.DoorMCP)) || s.Group() != r.PathValue(groupParam) {
 		return nil, hub.E(message.SessionUnknown, nil)
 	}
 	if v := protocol.Revision(r.Header.Get(protocol.HeaderVersion)); v != "" && !v.Known() {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/toolcrib/toolcrib/internal/auth"
@@ -14,6 +15,23 @@ import (
 // viewer is through which view a principal looks at the address of a group.
 func viewer(p hub.Principal, group string) hub.Viewer {
 	return hub.Viewer{Group: group, Tenant: p.Tenant, Scope: p.Scope}
+}
+
+// isSame reports whether two principals are the same but for what they may do: a
+// client with an access token goes on in its session after it has got a token for
+// more.
+func isSame(a, b hub.Principal) bool {
+	a.Role = b.Role
+	return a == b
+}
+
+// inside is who makes a request in a session, with the rights of what the request
+// itself shows.
+func inside(r *http.Request, s *gateway.Session) *gateway.Caller {
+	caller := s.Caller()
+	caller.Principal.Role = auth.From(r.Context()).Role
+	caller.Accept = cmp.Or(language(r), caller.Accept)
+	return caller
 }
 
 // refuseCaller refuses who may not come in by the door, at the address of the

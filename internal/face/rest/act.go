@@ -37,7 +37,7 @@ func (d *Door) act(ctx huma.Context, o *operation, p hub.Principal, next func(hu
 		return
 	}
 	a := newDeed(ctx, o, p)
-	if !o.reads {
+	if !o.reads && ctx.Query("dryRun") != "true" {
 		if err := d.opt.Audit.Begin(ctx.Context(), &a.Act); err != nil {
 			refuse(ctx, Status(hub.AsError(err).Code), err)
 			return

@@ -131,7 +131,10 @@ func (d *Door) approve(ctx context.Context, in *approveInput) (*approvalOutput, 
 		if err != nil {
 			return nil, failed(err)
 		}
-		if g, err = rememberedOf(&q, remember); err != nil {
+		if g, err = rememberedOf(&q, remember); err == nil {
+			err = d.opt.Approvals.CheckGrant(with.By, g)
+		}
+		if err != nil {
 			return nil, failed(err)
 		}
 	}

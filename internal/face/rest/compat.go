@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,54 +68,84 @@ func (k *known) builtin() bool {
 func (k *known) kept() bool { return k.preset != nil || k.builtin() }
 
 // everything is all that whoever asks may know of: the servers in the order of the
-// configuration, then the presets.
-func (d *Door) everything(ctx context.Context) []known {
-	p := principal(ctx)
-	scope := hub.Scope(p.Scope)
-	var all []known
+// configuration, then the presets, which are the hub's own.
+func (d *Door) everything(ctx context.Context) ([]known, *sight, error) {
 	see, err := d.sight(ctx)
 	if err != nil {
-		return nil // there is always a view of no group
+		return nil, nil, err
 	}
-	taken := make(map[string]bool)
-	for _, s := range d.opt.Control.Servers() {
-		def := &s.Definition
-		taken[def.Key] = true
-		if !catalog.Belongs(def, p.Tenant) || !scope.Server(def.Key) {
-			continue
-		}
-		k := known{key: def.Key, server: &s}
-		if one, ok := preset.Find(def.Key); ok && one.Is(def) {
+	var all []known
+	for _, s := range d.seen(see) {
+		k := known{key: s.Definition.Key, server: &s}
+		if one, ok := preset.Find(k.key); ok && one.Is(&s.Definition) {
 			k.preset = &one
 		}
-		see.narrow(&s)
 		all = append(all, k)
 	}
 	for _, one := range preset.All() {
-		if p.Hubwide() && !taken[one.Key] && scope.Server(one.Key) {
+		if d.isOff(see.who, one.Key) {
 			all = append(all, known{key: one.Key, preset: &one})
 		}
 	}
-	return all
+	return all, see, nil
+}
+
+// isOff reports whether a principal may know of a preset, and it has no entry in
+// the configuration.
+func (d *Door) isOff(p hub.Principal, key string) bool {
+	if _, is := preset.Find(key); !is || !p.Hubwide() || !hub.Scope(p.Scope).Server(key) {
+		return false
+	}
+	_, err := d.opt.Control.Server(key)
+	return err != nil
+}
+
+// mayEnable says why somebody may not switch a server on. That of a preset without
+// an entry writes one.
+func (d *Door) mayEnable(ctx context.Context, key string) error {
+	p := principal(ctx)
+	switch {
+	case !d.isOff(p, key):
+		return d.own(ctx, key)
+	case !p.Role.May(hub.MayManage):
+		return failed(hub.E(message.RoleRefused, nil, "role", string(p.Role)))
+	}
+	return nil
 }
 
 // known finds a server by its key or its id. One whose key is another's id is
 // found by neither, lest the wrong one be deleted.
 func (d *Door) known(ctx context.Context, ref string) (known, error) {
+	all, _, err := d.everything(ctx)
+	if err != nil {
+		return known{}, err
+	}
 	id, err := strconv.ParseInt(ref, 10, 64)
 	var found []known
-	for _, k := range d.everything(ctx) {
+	for _, k := range all {
 		if k.key == ref || err == nil && compatID(k.key) == id {
 			found = append(found, k)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return known{}, hub.E(message.ServerUnknown, nil, "server", message.Quote(ref))
+		return known{}, serverUnknown(ref)
 	case 1:
 		return found[0], nil
 	}
 	return known{}, unfit(message.Say("more than one server has this id or key; use the other of the two"))
+}
+
+// keyed finds a server by its key alone.
+func (d *Door) keyed(ctx context.Context, key string) (known, error) {
+	all, _, err := d.everything(ctx)
+	if err != nil {
+		return known{}, err
+	}
+	if i := slices.IndexFunc(all, func(k known) bool { return k.key == key }); i >= 0 {
+		return all[i], nil
+	}
+	return known{}, serverUnknown(key)
 }
 
 // compatID is a number that stands for a key, the same on every hub: from 1 to

@@ -27,7 +27,7 @@ func (d *Door) compatHost() {
 	add(d, operation{
 		id: "compatHostServers", method: http.MethodGet, path: "/host/servers", group: aboutCompat, summary: "How every server is",
 	}, func(ctx context.Context, _ *struct{}) (*compatHostOutput, error) {
-		return &compatHostOutput{d.hosted(ctx, func(*hub.Server) bool { return true })}, nil
+		return d.hosted(ctx, func(*hub.Server) bool { return true })
 	})
 	for _, a := range []struct {
 		id, action, summary string
@@ -46,7 +46,7 @@ func (d *Door) compatHost() {
 		add(d, operation{
 			id: a.id, method: http.MethodPost, path: "/host/servers/stdio/{key}/" + a.action, group: aboutCompat, summary: a.summary,
 			about: "One that is enabled, and not reached over the network.",
-			needs: hub.MayOperate, hubwide: true, errors: absent,
+			needs: hub.MayOperate, errors: absent,
 		}, func(ctx context.Context, in *compatKeyInput) (*compatHostDoneOutput, error) {
 			k, err := d.startable(ctx, in.Key)
 			if err == nil {
@@ -80,13 +80,17 @@ func (d *Door) startable(ctx context.Context, ref string) (known, error) {
 	case k.server.Definition.Kind.Remote():
 		return k, unfit(message.Say("the server is reached over the network, and not started"))
 	}
-	return k, nil
+	return k, d.own(ctx, k.key)
 }
 
 // hosted is how the servers are that are asked for.
-func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) api.CompatHostServers {
+func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) (*compatHostOutput, error) {
 	list := api.CompatHostServers{Success: true, Servers: []api.CompatHostServer{}}
-	for _, k := range d.everything(ctx) {
+	all, _, err := d.everything(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range all {
 		if k.server == nil || !wanted(&k.server.Definition) {
 			continue
 		}
@@ -96,7 +100,7 @@ func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) api.Co
 			list.Running++
 		}
 	}
-	return list
+	return &compatHostOutput{list}, nil
 }
 
 // hostView is how one server is.
@@ -123,11 +127,15 @@ func hostView(l message.Lang, k *known) api.CompatHostServer {
 }
 
 func (d *Door) hostDone(ctx context.Context, key string, said message.Phrase) (*compatHostDoneOutput, error) {
-	k, err := d.known(ctx, key)
+	k, err := d.keyed(ctx, key)
 	if err != nil {
 		return nil, failed(err)
 	}
-	rows := d.rows(ctx)
+	see, err := d.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := d.rows(ctx, see)
 	return &compatHostDoneOutput{api.CompatHostServerDone{
 		Success: true, Message: said.In(lang(ctx)), Server: hostView(lang(ctx), &k), Tools: some(rows.tools[key]),
 	}}, nil

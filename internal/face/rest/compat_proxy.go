@@ -31,7 +31,7 @@ func (d *Door) compatProxies() {
 	add(d, operation{
 		id: "proxyCall", method: http.MethodPost, path: "/tools/call", group: aboutCompat, summary: "Call a tool for a proxy",
 		about: "Whatever the tool says of itself, an answer of its server is a success; that of the tool stands in the result, which is to be passed on.",
-		needs: hub.MayCall, limit: 64, errors: unanswered(),
+		needs: hub.MayCall, limit: 16, errors: unanswered(),
 		example: map[string]any{"toolName": "calculator__calculator", "arguments": map[string]any{"expression": "2 + 3"}, "proxyId": "proxy-1"},
 	}, d.proxyCall)
 	add(d, operation{

@@ -46,8 +46,12 @@ func (d *Door) compatServers() {
 		about:   "A preset that was never switched on is in no other list.",
 	}, func(ctx context.Context, _ *struct{}) (*compatListOutput, error) {
 		out := &compatListOutput{api.CompatServerList{Success: true, Servers: []api.CompatServer{}}}
-		rows := d.rows(ctx)
-		for _, k := range d.everything(ctx) {
+		all, see, err := d.everything(ctx)
+		if err != nil {
+			return nil, err
+		}
+		rows := d.rows(ctx, see)
+		for _, k := range all {
 			out.Body.Servers = append(out.Body.Servers, rows.row(&k))
 		}
 		return out, nil
@@ -80,20 +84,23 @@ func (d *Door) compatServers() {
 // rowing is what it takes to tell of servers.
 type rowing struct {
 	lang         message.Lang
+	see          *sight
 	descriptions map[string]string
 	tools        map[string][]string // own names, by server
 }
 
-func (d *Door) rows(ctx context.Context) rowing {
-	r := rowing{lang: lang(ctx), tools: make(map[string][]string)}
+func (d *Door) rows(ctx context.Context, see *sight) rowing {
+	r := rowing{lang: lang(ctx), see: see, tools: make(map[string][]string)}
 	if text, _, err := d.opt.Control.Text(); err == nil { // which is masked
 		r.descriptions = config.Descriptions(text)
 	}
-	if view, err := d.compatView(ctx); err == nil {
-		for _, share := range view.Snapshot().Shares() {
-			for _, e := range share.Tools {
-				r.tools[share.Server.Key] = append(r.tools[share.Server.Key], e.Tool.Name)
-			}
+	now := see.view.Snapshot()
+	if see.all {
+		now = d.opt.Catalog.Snapshot()
+	}
+	for _, share := range now.Shares() {
+		for _, e := range share.Tools {
+			r.tools[share.Server.Key] = append(r.tools[share.Server.Key], e.Tool.Name)
 		}
 	}
 	return r
@@ -121,12 +128,16 @@ func (r *rowing) row(k *known) api.CompatServer {
 	}
 	def := &k.server.Definition
 	row.Transport, row.Command, row.Args = transportOf(def.Kind), config.MaskCommand(def.Command), some(config.MaskArgs(def.Args))
-	row.Env, row.ServerURL, row.HealthCheckPath = config.MaskEnv(def.Env), config.MaskURL(def.URL), def.Health.Path
-	row.AuthType, row.AuthConfig = authOf(def)
+	row.Env, row.ServerURL = config.MaskEnv(def.Env), config.MaskURL(def.URL)
+	row.AuthType, row.AuthConfig = authNone, map[string]string{}
+	if r.see.owns(def) {
+		row.HealthCheckPath = def.Health.Path
+		row.AuthType, row.AuthConfig = authOf(def)
+	}
 	if def.Name != "" || row.Name == "" {
 		row.Name = def.Title()
 	}
-	if text := r.descriptions[k.key]; text != "" {
+	if text := r.descriptions[k.key]; text != "" && r.see.owns(def) {
 		row.Description = text
 	}
 	if def.Kind == hub.KindStdio {
@@ -197,11 +208,15 @@ func authOf(def *hub.Server) (kind string, shown map[string]string) {
 }
 
 func (d *Door) compatRow(ctx context.Context, key string) (*compatDoneOutput, error) {
-	k, err := d.known(ctx, key)
+	k, err := d.keyed(ctx, key)
 	if err != nil {
 		return nil, failed(err)
 	}
-	rows := d.rows(ctx)
+	see, err := d.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := d.rows(ctx, see)
 	return &compatDoneOutput{api.CompatServerDone{Success: true, Server: rows.row(&k)}}, nil
 }
 
@@ -234,8 +249,7 @@ func (d *Door) compatAdd(ctx context.Context, in *compatAddInput) (*compatAddedO
 	}
 	row, entry := api.CompatServer{Transport: string(hub.KindStdio)}, newEntry(nil)
 	if p, ok := preset.Find(key); ok && unsaid(set.Command) && unsaid(set.ServerURL) {
-		rows := d.rows(ctx)
-		row = rows.row(&known{key: key, preset: &p})
+		row = (&rowing{lang: lang(ctx)}).row(&known{key: key, preset: &p})
 		row.Status = statusEnabled
 		entry = newEntry(p.Entry(true))
 	}
@@ -269,8 +283,12 @@ func (d *Door) compatImport(ctx context.Context, body *api.CompatServerAdd) (*co
 		return nil, failed(err)
 	}
 	out := &compatAddedOutput{api.CompatServerAdded{Success: true, Servers: []api.CompatServer{}}}
-	rows := d.rows(ctx)
-	for _, k := range d.everything(ctx) {
+	all, see, err := d.everything(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := d.rows(ctx, see)
+	for _, k := range all {
 		if slices.Contains(plan.New, k.key) || slices.Contains(plan.Same, k.key) {
 			out.Body.Servers = append(out.Body.Servers, rows.row(&k))
 		}
@@ -290,7 +308,11 @@ func (d *Door) compatChange(ctx context.Context, in *compatSetInput) (*compatDon
 	if said := firstSaid(set.Key, set.PresetKey); said != "" && said != k.key {
 		return nil, failed(unfit(message.Say("body: the key of a server stays what it is")))
 	}
-	rows := d.rows(ctx)
+	see, err := d.sight(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rows := d.rows(ctx, see)
 	row := rows.row(&k)
 	var was []byte
 	if k.server == nil {

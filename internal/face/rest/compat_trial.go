@@ -39,7 +39,7 @@ func (d *Door) compatTrials() {
 		id: "compatStdioStatus", method: http.MethodGet, path: "/mcp-test/stdio/status", group: aboutCompat,
 		summary: "How every server is that runs on this machine",
 	}, func(ctx context.Context, _ *struct{}) (*compatHostOutput, error) {
-		return &compatHostOutput{d.hosted(ctx, func(s *hub.Server) bool { return !s.Kind.Remote() })}, nil
+		return d.hosted(ctx, func(s *hub.Server) bool { return !s.Kind.Remote() })
 	})
 	add(d, operation{
 		id: "compatStdioStart", method: http.MethodPost, path: "/mcp-test/stdio/start", group: aboutCompat,
@@ -56,7 +56,7 @@ func (d *Door) compatTrials() {
 	const one = "/mcp-test/stdio/tools/call"
 	add(d, operation{
 		id: "compatToolTest", method: http.MethodPost, path: one, group: aboutCompat, summary: "Call one server's tool",
-		needs: hub.MayCall, limit: 64, errors: unanswered(),
+		needs: hub.MayCall, limit: 16, errors: unanswered(),
 		example: map[string]any{"server_key": "calculator", "tool_name": "calculator", "arguments": map[string]any{"expression": "2 + 3"}},
 	}, func(ctx context.Context, in *compatCallInput) (*compatCallOutput, error) {
 		r, err := d.try(ctx, &in.Body)
@@ -98,6 +98,9 @@ func (d *Door) compatStart(ctx context.Context, in *compatStartInput) (*compatHo
 // define writes a server into the configuration once it is known to work. One that
 // is there and is run in the same way stays as it is.
 func (d *Door) define(ctx context.Context, b *api.CompatStart) (string, error) {
+	if b.ServerKey == "" {
+		return "", unfit(message.Say(`body: "name" or "server_key" is needed`))
+	}
 	if s, err := d.opt.Control.Server(b.ServerKey); err == nil {
 		def := &s.Definition
 		if def.Command == *b.Command && slices.Equal(def.Args, b.Args) && b.Env == nil {

@@ -63,7 +63,7 @@ func (d *Door) config() {
 		id: "checkConfig", method: http.MethodPost, path: "/config/check", group: aboutConfig,
 		summary: "Say what is wrong with a text, or what it would change",
 		about:   "The same as a dry run of putting it. That a text is wrong is no error of the request.",
-		needs:   hub.MayManage, hubwide: true, limit: fileMiB, example: upload,
+		needs:   hub.MayManage, hubwide: true, reads: true, limit: fileMiB, example: upload,
 	}, func(ctx context.Context, in *checkInput) (*checkOutput, error) {
 		return check(ctx, func() (control.Check, error) { return d.opt.Control.Check([]byte(in.Body.Text)) })
 	})

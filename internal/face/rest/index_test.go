@@ -92,7 +92,7 @@ func TestDrift(t *testing.T) {
 		t.Errorf("the drift is %+v", drift)
 	}
 	h.call(`{"tool":"a__x","arguments":{}}`).refused(http.StatusConflict, message.ToolChanged)
-	h.do(ask{method: http.MethodPost, path: "/servers/a/accept", body: `{}`, token: h.caller}).refused(http.StatusForbidden, message.AdminRequired)
+	h.do(ask{method: http.MethodPost, path: "/servers/a/accept", body: `{}`, token: h.caller}).refused(http.StatusForbidden, message.RoleRefused)
 	h.change(http.MethodPost, "/servers/a/accept", `{"tools":["y"]}`).refused(http.StatusNotFound, message.ToolUnknown)
 	h.change(http.MethodPost, "/servers/a/accept", `{"tools":["x"]}`).into(http.StatusOK, &drift)
 	if len(drift.Tools) != 0 {

@@ -149,12 +149,13 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	h.caller, err = auth.ReadToken(caller)
 	must(t, err)
 	gate := auth.NewGate(auth.GateOptions{Tokens: tokens, Book: h.book, Log: log})
+	rules, _ := policy.Compile(hub.Policy{})
 	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk})
 	h.calls, h.db, h.record = pipeline.Calls(), db, record
 	h.door = New(Options{
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
-		Approvals: desk, Policy: func() *policy.Policy { return nil }, Identity: gate,
+		Approvals: desk, Policy: func() *policy.Policy { return rules }, Identity: gate,
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
 		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
 	})

@@ -39,10 +39,14 @@ func (f *fault) GetHeaders() http.Header {
 // ContentType implements [huma.ContentTypeFilter].
 func (f *fault) ContentType(string) string { return problemType }
 
-// failed makes the error of a handler of any error; nil stays nil.
+// failed makes the error of a handler of any error; nil stays nil, and so does what
+// is one already.
 func failed(err error) error {
 	if err == nil {
 		return nil
+	}
+	if f, is := errors.AsType[*fault](err); is {
+		return f
 	}
 	return &fault{err}
 }

@@ -122,6 +122,9 @@ func refusal(ctx huma.Context, o *operation, p hub.Principal) (int, *hub.Error) 
 	if o.hubwide && !p.Hubwide() {
 		return http.StatusForbidden, hub.E(message.HubwideRequired, nil)
 	}
+	if o.hubwide && !hub.Scope(p.Scope).Server("") { // it is for some servers only
+		return http.StatusForbidden, hub.E(message.ScopeRefused, nil).With("what", message.Say("servers as a whole"))
+	}
 	if e := auth.Admit(p, ctx.Query("group")); e != nil {
 		return http.StatusForbidden, e
 	}

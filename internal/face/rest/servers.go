@@ -113,7 +113,7 @@ func (d *Door) entries() {
 		id: "checkServer", method: http.MethodPost, path: place + "/check", group: aboutServers,
 		summary: "Say what is wrong with an entry, or what writing it would change",
 		about:   "For a server that is there or a new one. That an entry is wrong is no error of the request.",
-		needs:   hub.MayManage, hubwide: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		needs:   hub.MayManage, hubwide: true, reads: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
 		errors: []int{http.StatusConflict, http.StatusInternalServerError},
 	}, func(ctx context.Context, in *serverEditInput) (*checkOutput, error) {
 		return check(ctx, func() (control.Check, error) { return d.opt.Control.CheckEntry(in.Key, in.Body.Entry) })
@@ -149,7 +149,11 @@ func (d *Door) actions() {
 			id: a.action + "Server", method: http.MethodPost, path: "/servers/{key}/" + a.action, group: aboutServers, summary: a.summary,
 			needs: hub.MayOperate, errors: append(a.errors[:2:2], http.StatusNotFound, http.StatusConflict),
 		}, func(ctx context.Context, in *keyInput) (*serverOutput, error) {
-			if err := d.own(ctx, in.Key); err != nil {
+			may := d.own
+			if a.action == api.ActionEnable {
+				may = d.mayEnable
+			}
+			if err := may(ctx, in.Key); err != nil {
 				return nil, err
 			}
 			if err := a.do(ctx, in.Key); err != nil {

@@ -3,6 +3,8 @@ package risk
 import (
 	"strings"
 
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
@@ -67,4 +69,38 @@ func awkActs(rest []arg) bool {
 		}
 	}
 	return false
+}
+
+// redirect judges where input comes from and output goes to.
+func (s *shell) redirect(r *syntax.Redirect) {
+	if r.Hdoc != nil {
+		s.within(r.Hdoc)
+		s.heard, s.known = s.text(r.Hdoc)
+		s.fed = true
+		return
+	}
+	if r.Word == nil {
+		return
+	}
+	s.within(r.Word)
+	target, fixed := s.text(r.Word)
+	switch r.Op {
+	case syntax.WordHdoc:
+		s.heard, s.known = target, fixed
+		s.fed = true
+	case syntax.RdrIn, syntax.DplIn:
+		s.fed, s.known = true, false
+		if r.Op == syntax.RdrIn {
+			s.readsFile(arg{target, fixed})
+		}
+	case syntax.RdrInOut:
+		s.fed, s.known = true, false
+		s.writesFile(arg{target, fixed})
+	case syntax.DplOut:
+		if strings.Trim(target, "0123456789-") != "" {
+			s.writesFile(arg{target, fixed})
+		}
+	default:
+		s.writesFile(arg{target, fixed})
+	}
 }

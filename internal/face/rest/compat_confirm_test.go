@@ -1,0 +1,130 @@
+package rest
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// pending has somebody ask for agreement to a call of the lab's echo, which costs
+// as many agreements as that.
+func (h *house) pending(subject, session, arguments string, persons int) approval.Request {
+	h.t.Helper()
+	h.change(http.MethodPost, "/servers/lab/start", "").into(http.StatusOK, nil)
+	e, ok := h.catalog.Snapshot().Resolve("lab__echo")
+	if !ok {
+		h.t.Fatal("there is no lab__echo")
+	}
+	asking := approval.Asking{Arguments: []byte(arguments), Shown: arguments}
+	asking.Subject, asking.Door, asking.Session, asking.Method, asking.Name = subject, hub.DoorMCP, session, "tools/call", "lab__echo"
+	asking.Server, asking.Tool, asking.ToolHash = labKey, "echo", h.door.opt.Call.ToolHash(e)
+	asking.Risk, asking.Persons = hub.RiskHigh, persons
+	asking.Reasons = approval.TextsOf([]message.Phrase{message.Verbatim("one reason"), message.Verbatim("another")})
+	asking.Warning = approval.TextOf(message.Verbatim("careful"))
+	var err error
+	asking.ArgumentsHash, err = h.door.opt.Call.Digest(asking.Arguments)
+	must(h.t, err)
+	q, err := h.door.opt.Approvals.Ask(context.Background(), asking)
+	must(h.t, err)
+	return q
+}
+
+// Confirmations are seen in all their members, and decided once: agreed to, with
+// other arguments, or refused.
+func TestCompatConfirmations(t *testing.T) {
+	h := open(t, "")
+	session := hub.SessionRef("s")
+	q := h.pending("somebody", session, `{"path":"/tmp/a"}`, 1)
+	list := func(session string) []api.CompatConfirmation {
+		t.Helper()
+		var got api.CompatConfirmations
+		h.do(ask{method: http.MethodGet, path: "/host/sessions/" + session + "/confirmations", token: h.admin}).into(http.StatusOK, &got)
+		if !got.Success || got.Confirmations == nil {
+			t.Errorf("it is %+v", got)
+		}
+		return got.Confirmations
+	}
+	got := list(session)
+	if len(got) != 1 || len(list("-")) != 1 || len(list("other")) != 0 {
+		t.Fatalf("there are %+v", got)
+	}
+	one := got[0]
+	if one.ID != q.ID || one.SessionID != session || one.RiskLevel != "high" || one.Status != "pending" || one.RiskDescription != "one reason; another" ||
+		one.WarningMessage != "careful" || one.ExpiresAt.IsZero() || string(one.ModifiedArguments) != "null" || one.Needed != 1 || one.Hash != q.Hash {
+		t.Errorf("it is %+v", one)
+	}
+	if c := one.ToolCall; c.Name != "lab__echo" || c.ServerKey != labKey || c.ToolName != "echo" || string(c.Arguments) != `{"path":"/tmp/a"}` {
+		t.Errorf("it is %+v", c)
+	}
+	a := h.do(ask{method: http.MethodGet, path: "/host/sessions/-/confirmations/", token: h.admin})
+	a.refusedAs(http.StatusNotFound, message.PathUnknown)
+	// Who may not decide sees those of others not at all.
+	var none api.CompatConfirmations
+	h.get("/host/sessions/-/confirmations").into(http.StatusOK, &none)
+	if len(none.Confirmations) != 0 {
+		t.Errorf("there are %+v", none)
+	}
+	decide := func(session, id, body string) *answer {
+		return h.change(http.MethodPost, "/host/sessions/"+session+"/confirmations/"+id, body)
+	}
+	for _, body := range []string{
+		`{}`, `{"approved":true,"confirmed":false}`, `{"approved":false,"modified_arguments":{}}`, `{"approved":"yes"}`, `{"approve":true}`,
+	} {
+		decide(session, q.ID, body).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
+	}
+	decide("other", q.ID, `{"approved":true}`).refusedAs(http.StatusNotFound, message.ApprovalUnknown)
+	decide(session, nobody, `{"approved":true}`).refusedAs(http.StatusNotFound, message.ApprovalUnknown)
+	h.do(ask{method: http.MethodPost, path: "/host/sessions/-/confirmations/" + q.ID, body: `{"approved":true}`}).refusedAs(http.StatusUnauthorized, message.TokenRequired)
+	h.do(ask{method: http.MethodPost, path: "/host/sessions/-/confirmations/" + q.ID, body: `{"approved":true}`, token: h.caller}).refusedAs(http.StatusForbidden, message.RoleRefused)
+
+	var done api.CompatConfirmed
+	decide(session, q.ID, `{"approved":true,"modified_arguments":{"path":"/tmp/b"},"reason":"there is better"}`).into(http.StatusOK, &done)
+	if c := done.Confirmation; !done.Success || c.Status != "approved" || c.State != "edited" || string(c.ModifiedArguments) != `{"path":"/tmp/b"}` || c.Confirmations != 1 {
+		t.Errorf("it is %+v", done)
+	}
+	decide(session, q.ID, `{"approved":false}`).refusedAs(http.StatusConflict, message.ApprovalDecided)
+	if got := list("-"); len(got) != 0 {
+		t.Errorf("there are %+v", got)
+	}
+	q = h.pending("somebody", "", `{"n":2}`, 1)
+	decide("mcp:somebody", q.ID, `{"confirmed":false,"reason":"no"}`).into(http.StatusOK, &done)
+	if c := done.Confirmation; c.Status != "rejected" || c.SessionID != "mcp:somebody" {
+		t.Errorf("it is %+v", c)
+	}
+}
+
+// A critical call is agreed to twice, and the second time what was seen is said.
+func TestCompatConfirmsTwice(t *testing.T) {
+	h := open(t, "")
+	q := h.pending("somebody", "", `{}`, 2)
+	path := "/host/sessions/-/confirmations/" + q.ID
+	var done api.CompatConfirmed
+	h.change(http.MethodPost, path, `{"approved":true}`).into(http.StatusOK, &done)
+	if c := done.Confirmation; c.Status != "pending" || c.Confirmations != 1 || c.Needed != 2 {
+		t.Errorf("it is %+v", c)
+	}
+	h.change(http.MethodPost, path, `{"approved":true}`).refusedAs(http.StatusConflict, message.ApprovalConfirm)
+	h.change(http.MethodPost, path, `{"approved":true,"confirmation":2,"saw":`+quote(done.Confirmation.Hash)+`}`).into(http.StatusOK, &done)
+	if c := done.Confirmation; c.Status != "approved" || c.Confirmations != 2 {
+		t.Errorf("it is %+v", c)
+	}
+}
+
+// The four statuses of these paths stand for all that there are.
+func TestConfirmationStatuses(t *testing.T) {
+	known := []string{"pending", "approved", "rejected", "expired"}
+	for _, status := range approval.Statuses {
+		v := confirmationView(message.Chinese, &approval.Request{Status: status, Judged: approval.Judged{
+			Reasons: []approval.Text{{EN: "a", ZH: "甲"}, {EN: "b", ZH: "乙"}},
+		}})
+		if !slices.Contains(known, v.Status) || v.State != string(status) || v.RiskDescription != "甲；乙" {
+			t.Errorf("%s: %+v", status, v)
+		}
+	}
+}
