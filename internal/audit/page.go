@@ -10,7 +10,7 @@ import (
 // set has to hold together.
 type Filter struct {
 	Tenant   *string // of whoever called; nil for all tenants
-	Session  string // by [hub.SessionRef]
+	Session  string  // by [hub.SessionRef]
 	Subject  string
 	Door     hub.Door
 	Server   string
@@ -19,7 +19,7 @@ type Filter struct {
 	Outcomes []hub.Outcome // any of these; [UnderWay] for those that have none yet
 	Code     string
 	Verdict  hub.Verdict
-	Risk     string // by [hub.Risk.String]
+	Risk     string    // by [hub.Risk.String]
 	Call     string    // its id
 	Text     string    // in the name that the caller put or in the tool's, whatever the case of letters
 	Node     string    // of this chain only

@@ -14,6 +14,7 @@ import (
 type serverCommands struct {
 	List    serverList    `cmd:"" help:"List all servers, with why one is not ready." default:"withargs"`
 	Show    serverShow    `cmd:"" help:"Show one server."`
+	Presets serverPresets `cmd:"" help:"List the servers that are known by name, also those that are off."`
 	Add     serverAdd     `cmd:"" help:"Add a server to the configuration, once it has been tested."`
 	Remove  serverRemove  `cmd:"" help:"Take servers out of the configuration."`
 	Enable  serverEnable  `cmd:"" help:"Enable servers in the configuration."`

@@ -21,6 +21,8 @@ const learnLimit = 20 * time.Second
 type toolCommands struct {
 	List toolList `cmd:"" help:"List the tools that are offered." default:"withargs"`
 	Show toolShow `cmd:"" help:"Show one tool with its parameters."`
+
+	Test toolTrial `cmd:"" help:"Call the tools that a file names, and say how each call went."`
 }
 
 type toolList struct{ of }

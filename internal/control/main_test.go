@@ -43,6 +43,7 @@ type shop struct {
 	bus     *bus.Bus
 	log     record
 	inForce atomic.Pointer[config.Config] // as the options' Settings are told
+	written atomic.Int32                  // how often the options' Written was told
 }
 
 // record is a log that a test reads: the level, the message and the attributes
@@ -102,7 +103,7 @@ func (s *shop) start(dir string) {
 	})
 	s.Control = control.New(control.Options{
 		Source: src, Builtins: builtin.Keys(), Fleet: s.fleet, Catalog: s.catalog, Secrets: s.secrets, Log: log, Views: s.catalog.SetViews,
-		Settings: s.inForce.Store,
+		Settings: s.inForce.Store, Written: func() { s.written.Add(1) },
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: builtins.Serve, Log: log, Resolve: resolve})
 		},

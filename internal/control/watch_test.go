@@ -226,8 +226,14 @@ func TestWatchBadFile(t *testing.T) {
 			s.silent("")
 		}
 		s.wantKeys("a")
+		if n := s.written.Load(); n != 0 {
+			t.Errorf("%d times what cannot be used was put in force", n)
+		}
 		s.write(one("other"))
 		s.later()
+		if n := s.written.Load(); n != 1 {
+			t.Errorf("%d times what was written was put in force", n)
+		}
 		if line := s.told(inForce); !strings.Contains(line, "added=1 changed=0 removed=1") {
 			t.Errorf("told %q", line)
 		}

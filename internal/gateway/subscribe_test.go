@@ -183,7 +183,7 @@ func TestSubscribeParams(t *testing.T) {
 	if len(asked) > 0 {
 		t.Errorf("the server was asked %q", asked)
 	}
-	modern := &gateway.Caller{Era: protocol.Modern}
+	modern := &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
 	if a := h.Request(t.Context(), modern, msg(t, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:/1"}}`), &ear{}); a.Code != protocol.CodeMethodUnknown {
 		t.Errorf("in the modern era: %s", text(a))
 	}
@@ -211,7 +211,7 @@ func TestListen(t *testing.T) {
 				synctest.Wait()
 				e, ended := &ear{}, make(chan string, 1)
 				go func() {
-					ended <- text(h.Listen(t.Context(), &gateway.Caller{Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":%s}}`, tt.filter), e))
+					ended <- text(h.Listen(t.Context(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":%s}}`, tt.filter), e))
 				}()
 				synctest.Wait()
 				h.catalog.Replace(h.server, renamed())
@@ -266,7 +266,7 @@ func TestListenToMany(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		all.Go(func() {
-			h.Listen(ctx, &gateway.Caller{Era: protocol.Modern},
+			h.Listen(ctx, &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern},
 				msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":%s}}}`, many), e)
 		})
 		synctest.Wait()
@@ -290,7 +290,7 @@ func TestListenRefused(t *testing.T) {
 	defer h.stop()
 	for _, params := range []string{`{}`, `[]`, `{"notifications":1}`, `{"notifications":{"resourceSubscriptions":1}}`, `{"notifications":{"resourceSubscriptions":[1]}}`} {
 		e := &ear{}
-		a := h.Listen(t.Context(), &gateway.Caller{Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":%s}`, params), e)
+		a := h.Listen(t.Context(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":%s}`, params), e)
 		if a.Code != protocol.CodeInvalidParams || len(e.heard) > 0 {
 			t.Errorf("%s: %s, after %q", params, text(a), e.heard)
 		}
@@ -319,7 +319,7 @@ func TestOffered(t *testing.T) {
 	} {
 		h := start(t, tt.server, gateway.Options{})
 		_, a := h.begin(msg(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{}}}`))
-		b := h.Request(t.Context(), &gateway.Caller{Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`), &ear{})
+		b := h.Request(t.Context(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}, msg(t, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{}}`), &ear{})
 		for _, got := range []string{text(a), text(b)} {
 			if !strings.Contains(got, tt.want) {
 				t.Errorf("got %s, want %s", got, tt.want)
@@ -333,7 +333,7 @@ func TestOffered(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	h := start(t, library(new([]string)), gateway.Options{})
 	defer h.stop()
-	session, modern := h.greet(t, `{}`).Caller(), &gateway.Caller{Era: protocol.Modern}
+	session, modern := h.greet(t, `{}`).Caller(), &gateway.Caller{Principal: hub.Local(hub.DoorMCP), Era: protocol.Modern}
 	nowhere := *modern
 	nowhere.Viewer.Group = "nowhere"
 	for _, tt := range []struct {

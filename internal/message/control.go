@@ -5,6 +5,7 @@ const (
 	ServerUnknown Code = "server_unknown"
 	ServerExists  Code = "server_exists"
 	ServerBuiltin Code = "server_builtin"
+	PresetKept    Code = "preset_kept"
 	EntryIgnored  Code = "entry_ignored"
 	ConfigMissing Code = "config_missing"
 	ConfigBroken  Code = "config_broken"
@@ -31,6 +32,10 @@ var controlTexts = texts{
 	ServerBuiltin: {
 		Text{`The server "{server}" is built in and cannot be removed.`, "Disable it instead."},
 		Text{"服务器“{server}”是内置的，无法移除。", "可将其停用。"},
+	},
+	PresetKept: {
+		Text{`The server "{server}" is a preset and cannot be deleted.`, "Disable it instead."},
+		Text{"服务器“{server}”是预置服务器，无法删除。", "可将其停用。"},
 	},
 	EntryIgnored: {
 		Text{`The entry would make no server "{server}".`, "Give it a \"command\" or a \"url\", and a name that no built-in server has in other programs."},

@@ -24,6 +24,7 @@ var compatPhrases = map[string]string{
 	`body: "approved" or "confirmed" is needed, and they must not contradict`:          "请求体：需要“approved”或“confirmed”，且两者不得矛盾",
 	`body: "modified_arguments" only goes with an approval`:                            "请求体：“modified_arguments”只能随批准一起使用",
 	"You can use these tools. Call each by its exact name.":                            "你可以使用以下工具。请用准确的名称调用。",
+	"it is no list of calls: %s":                                                       "其中不是调用列表：%s",
 	"There are no tools at the moment.":                                                "目前没有可用的工具。",
 	"Available tools":                                                                  "可用工具",
 	"Parameters":                                                                       "参数",

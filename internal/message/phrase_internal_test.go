@@ -6,7 +6,7 @@ import "testing"
 func TestPhrasesAreOnce(t *testing.T) {
 	sum := 0
 	for _, part := range []map[string]string{
-		configPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, commandPhrases, identityPhrases, approvalPhrases, judgePhrases, compatPhrases, riskPhrases, systemPhrases,
+		oauthPhrases, configPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, commandPhrases, identityPhrases, approvalPhrases, judgePhrases, compatPhrases, riskPhrases, systemPhrases,
 	} {
 		sum += len(part)
 	}

@@ -14,6 +14,9 @@ var oauthPhrases = map[string]string{
 	"%s%s has no effect, since the server gets an Authorization from \"headers\" or \"apiKey\"":         "%s%s 不起作用，因为该服务器已从 headers 或 apiKey 得到 Authorization",
 	"how to log in is found out from the server":                                                        "如何登录由服务器得知",
 
+	"an object, true or false":                    "对象、true 或 false",
+	"%s%s has a character that no scope can have": "%s%s 含有 scope 不能有的字符",
+
 	// Addresses.
 	"its address is not public, and the server's is": "其地址不是公网地址，而服务器的是",
 	"its address is not one of https":                "其地址不是 https 地址",

@@ -148,6 +148,7 @@ func proofs() map[codes.Code]string {
 		codes.TokenThrottled:     "test/e2e.TestExposed",
 
 		// About who may come in.
+		codes.RoleRefused:       "internal/auth.TestTenants",
 		codes.ScopeRefused:      "test/e2e.TestAPITokens",
 		codes.ScopeInsufficient: "internal/auth.TestAccessTokens",
 		codes.TokenInURL:        "test/e2e.TestAPITokens",
@@ -197,6 +198,7 @@ func proofs() map[codes.Code]string {
 		codes.ServerUnknown: "test/e2e.TestCommandReasons",
 		codes.ServerExists:  "test/e2e.TestServerReasons",
 		codes.ServerBuiltin: "test/e2e.TestCommandReasons",
+		codes.PresetKept:    "internal/face/rest.TestCompatToggle",
 		codes.EntryIgnored:  "test/e2e.TestServerReasons",
 		codes.ConfigMissing: "internal/control.TestNoFile",
 		codes.ConfigBroken:  "test/e2e.TestBrokenConfiguration",

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcrib/toolcrib/internal/datadir"
 	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/internal/store/storetest"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -173,4 +175,41 @@ func state(all []request) string {
 		return ""
 	}
 	return all[0].Status
+}
+
+// TestApprovedAtAnotherHub: two hubs on one PostgreSQL. What is decided on one releases
+// the call that is held on the other, and a ticket of one is good at the other.
+func TestApprovedAtAnotherHub(t *testing.T) {
+	l := newLab(t, storetest.PostgreSQL(t), asking())
+	other := &lab{t: t, data: datadir.Layout(t.TempDir()), config: l.config, tally: l.tally, store: l.store, client: l.client, told: make(map[string]string)}
+	here, there := l.start(), other.start()
+	for _, overMCP := range []bool{false, true} {
+		text := "held over REST"
+		if overMCP {
+			text = "held over MCP"
+		}
+		answer := make(chan string, 1)
+		go func() { answer <- l.tell(here.URL, overMCP, work(text, 0)) }()
+		other.decide(there.URL, "approve")
+		if got := <-answer; got != told || l.done()[text] != 1 {
+			t.Errorf("%s: the caller was told %s, and it was done %d times", text, got, l.done()[text])
+		}
+	}
+	// The hub that was asked goes, and the other one has what its caller comes back for.
+	gone := make(chan string, 1)
+	go func() { gone <- l.tell(here.URL, false, work("picked up", 0)) }()
+	rig.Await(t, "somebody is asked", func() bool {
+		all, err := other.requests(there.URL)
+		return err == nil && len(all) > 0 && all[0].Status == "pending"
+	})
+	here.Stop()
+	if got := <-gone; got != "refused" {
+		t.Errorf("the caller whose hub went was told %s", got)
+	}
+	other.decide(there.URL, "approve")
+	if got := other.tell(there.URL, true, work("picked up", 0)); got != told || l.done()["picked up"] != 1 {
+		t.Errorf("the caller was told %s, and it was done %d times", got, l.done()["picked up"])
+	}
+	there.Stop()
+	l.verify()
 }

@@ -46,8 +46,11 @@ func parsePoint(text string) (*crashPoint, error) {
 	}
 	n, err := strconv.Atoi(f[4])
 	p := &crashPoint{commit: f[0] == "commit", op: sqlite3.SQLITE_INSERT, table: f[2], kind: strings.Trim(f[3], "-"), nth: n}
-	if f[1] == "delete" {
+	switch f[1] {
+	case "delete":
 		p.op = sqlite3.SQLITE_DELETE
+	case "update":
+		p.op = sqlite3.SQLITE_UPDATE
 	}
 	return p, err
 }

@@ -11,7 +11,9 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,7 +39,34 @@ type house struct {
 	book   *auth.Book
 	issuer *issuer.Issuer
 	client *http.Client // a browser, which follows nobody by itself
-	guard  string       // a token that lets in as an administrator
+	acts   acts
+	guard  string // a token that lets in as an administrator
+}
+
+// acts are what the door had recorded.
+type acts struct {
+	mu   sync.Mutex
+	told []string
+}
+
+func (a *acts) add(_ *http.Request, operation string, who auth.Person, e *hub.Error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	code := "ok"
+	if e != nil {
+		code = string(e.Code)
+	}
+	a.told = append(a.told, operation+" "+who.Subject+" "+string(who.Role)+" "+code)
+}
+
+// want fails the test unless just these were recorded.
+func (a *acts) want(t *testing.T, want ...string) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !slices.Equal(a.told, want) {
+		t.Errorf("on record is %q, want %q", a.told, want)
+	}
 }
 
 func must(t testing.TB, err error) {
@@ -90,7 +119,7 @@ func open(t *testing.T, change func(*hub.Login), opt httpd.Options) *house {
 	}
 	door := login.New(login.Options{Gate: h.gate, Refuse: refuse, Language: func(r *http.Request) message.Lang {
 		return message.FromHeader(r.Header.Get("Accept-Language"))
-	}})
+	}, Record: h.acts.add})
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+auth.LoginPath, door.Login)
 	mux.HandleFunc("GET "+auth.CallbackPath, door.Callback)
@@ -246,6 +275,7 @@ func TestLogin(t *testing.T) {
 	if resp, _ := h.ask(h.client, http.MethodPost, auth.LogoutPath, "Accept", "text/html"); resp.StatusCode != http.StatusSeeOther {
 		t.Errorf("signing out again: %d", resp.StatusCode)
 	}
+	h.acts.want(t, "login "+subject+" operator ok", "login "+subject+" operator ok", "logout "+subject+" operator ok")
 }
 
 // An answer that is not for this browser's login, or an identity that the provider
@@ -324,6 +354,8 @@ func TestForgedLogins(t *testing.T) {
 	h.issuer.Signer = nil
 
 	fails("no group", h.client, h.answer(h.client), "login_forbidden", http.StatusForbidden)
+	alice := "login alice@" + strings.TrimPrefix(h.issuer.URL, "http://")
+	h.acts.want(t, alice+" operator ok", alice+"  login_forbidden") // what anybody can make up is not on record
 	if resp, text := h.ask(h.client, http.MethodGet, auth.CallbackPath+"?state=<script>", "Accept", "text/html", "Accept-Language", "zh"); resp.StatusCode != http.StatusBadRequest ||
 		!strings.Contains(text, "登录未能完成") || strings.Contains(text, "<script>") || !strings.Contains(resp.Header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("the page: %d %v %s", resp.StatusCode, resp.Header, text)
