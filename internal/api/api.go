@@ -60,6 +60,9 @@ type Status struct {
 	Prompts   int          `json:"prompts" doc:"Prompts that are offered"`
 	Sessions  int          `json:"sessions" doc:"Open MCP sessions of callers"`
 	Phases    []Phase      `json:"phases" doc:"Of the start, in their order"`
+
+	Approvals int               `json:"approvals" doc:"Calls that wait for somebody to agree, of those that whoever asks may see"`
+	Policy    map[string]string `json:"policy" doc:"By door: whether the rules are enforced or only observed"`
 }
 
 // Phase is one step of the hub's start.

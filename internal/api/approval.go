@@ -42,7 +42,7 @@ type Approval struct {
 	Because       string          `json:"because,omitempty" doc:"What the rule's writer gives as the reason"`
 	Persons       int             `json:"persons" doc:"How often somebody has to agree"`
 	SecondPerson  bool            `json:"secondPerson,omitempty" doc:"The second agreement has to be another person's"`
-	Confirmations int             `json:"confirmations" doc:"How often somebody has agreed so far; the next decision is confirmation number this plus 1"`
+	Confirmations int             `json:"confirmations" doc:"How often somebody has agreed to what would be sent now; the next agreement is confirmation number this plus 1"`
 	Decisions     []Decision      `json:"decisions" doc:"In their order"`
 	Taken         string          `json:"taken,omitempty" doc:"Id of the call that was made by it"`
 	Note          string          `json:"note,omitempty" doc:"Why it was cancelled or superseded"`
@@ -69,7 +69,7 @@ type Approve struct {
 	Note         string    `json:"note,omitempty" maxLength:"2000" doc:"For the record and the caller"`
 	Confirmation int       `json:"confirmation,omitempty" minimum:"1" maximum:"2" doc:"Which agreement this is meant to be; the second of a request needs it"`
 	Saw          string    `json:"saw,omitempty" doc:"The request's hash as it was seen; the second agreement needs it"`
-	Remember     *Remember `json:"remember,omitempty" doc:"Also give a grant, so that calls like this one ask nobody for a while"`
+	Remember     *Remember `json:"remember,omitempty" doc:"Also give a grant, so that calls like this one ask nobody for a while; not with an agreement after which another one is needed"`
 }
 
 // Reject rejects a request.
@@ -88,7 +88,7 @@ type Edit struct {
 // Remember says which calls are to ask nobody from now on.
 type Remember struct {
 	For       string          `json:"for" doc:"For how long, such as 1h or 7d; 30d at most" example:"1h"`
-	Arguments json.RawMessage `json:"arguments,omitempty" doc:"\"exact\" (the default): with the same arguments; \"any\"; or an object: with these members, whatever else there is"`
+	Arguments json.RawMessage `json:"arguments,omitempty" doc:"\"exact\" (the default): with the same arguments; \"any\"; or an object that is not empty: with these members, whatever else there is"`
 	Anyone    bool            `json:"anyone,omitempty" doc:"For every caller of the tenant, and not only for who has asked"`
 	MaxRisk   string          `json:"maxRisk,omitempty" enum:"low,medium,high" doc:"Of no more risk than this; that of the request if it is not given. Critical calls always ask"`
 }
@@ -138,7 +138,7 @@ type GrantPreview struct {
 	Since      time.Time      `json:"since"`
 	Calls      int            `json:"calls" doc:"Of the tool, that were looked at"`
 	Covered    int            `json:"covered" doc:"Of them, that it would have covered"`
-	CannotTell map[string]int `json:"cannotTell" doc:"Of them, of which the record does not have what the grant depends on, by the reason: absent (arguments not kept), hidden (redacted)"`
+	CannotTell map[string]int `json:"cannotTell" doc:"Of them, of which the record does not have what the grant depends on, by the reason: absent (arguments not kept), hidden (redacted), risk (never judged)"`
 	Examples   []CallRecord   `json:"examples" doc:"Some that it would have covered, newest first"`
 	Cut        bool           `json:"cut,omitempty" doc:"There were more calls than are looked at"`
 }

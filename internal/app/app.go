@@ -295,7 +295,7 @@ func (a *App) assemble(ctx context.Context) error {
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
 				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
-				Authorize: func(s hub.Server) transport.Authorizer { return a.authorize(s, "") },
+				Authorize: func(s hub.Server) transport.Authorizer { return a.tryOut(s) },
 				Processes: a.trees, Capabilities: []byte(fleet.Askable), // or it would find fewer tools
 			})
 		},

@@ -39,6 +39,14 @@ func (a *App) authorize(server hub.Server, owner string) transport.Authorizer {
 	return nil // and not an interface with nothing in it
 }
 
+// tryOut returns the credentials for a server that is tried out.
+func (a *App) tryOut(server hub.Server) transport.Authorizer {
+	if account := a.logins.Trial(server); account != nil {
+		return account
+	}
+	return nil // as above
+}
+
 // loggedIn has a server connected anew that somebody has logged in to, or out of.
 func (a *App) loggedIn(ctx context.Context, server, owner string) {
 	if err := a.control.LoggedIn(ctx, server, owner); err != nil && ctx.Err() == nil {

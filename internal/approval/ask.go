@@ -57,6 +57,7 @@ func (d *Desk) Ask(ctx context.Context, a Asking) (Request, error) {
 	if err != nil || equal != nil {
 		return d.openedOr(equal, err)
 	}
+	d.count(Pending)
 	d.tell(r)
 	whole := r.Request
 	whole.Arguments = a.Arguments

@@ -52,6 +52,9 @@ func (d *Desk) Decide(ctx context.Context, id string, with Deciding) (Request, e
 			return Request{}, err
 		}
 		if done != nil {
+			if done.Status != Pending { // or it waits for another agreement
+				d.count(done.Status)
+			}
 			d.tell(done)
 			return d.opened(done), nil
 		}
@@ -111,7 +114,7 @@ func (r *row) decided(with *Deciding, at time.Time) (*row, error) {
 		next.agree(1, at)
 	default:
 		said.Kind = Approve
-		agreed := r.agreements()
+		agreed := r.Agreements()
 		if err := r.mayAgree(agreed, with); err != nil {
 			return nil, err
 		}
@@ -133,14 +136,19 @@ func (r *row) agree(n int, at time.Time) {
 	r.Decided, r.Expires = at, at.Add(Agreement)
 }
 
-// agreements are those to what would be sent now: since it was edited last.
-func (r *row) agreements() []Decision {
-	for i, one := range slices.Backward(r.Decisions) {
+// Agreements are those to what would be sent now, in their order: since it was
+// edited last. The next one would be the one after them.
+func (r *Request) Agreements() []Decision {
+	all := r.Decisions
+	if n := len(all); n > 0 && all[n-1].Kind == Reject {
+		all = all[:n-1]
+	}
+	for i, one := range slices.Backward(all) {
 		if one.Kind == Edit {
-			return r.Decisions[i:]
+			return all[i:]
 		}
 	}
-	return r.Decisions
+	return all
 }
 
 // mayAgree refuses what is no further agreement.

@@ -43,6 +43,8 @@ type Desk struct {
 	log  *slog.Logger
 	book atomic.Pointer[book] // the grants in force
 
+	counts [len(Statuses)]atomic.Int64 // see Counted
+
 	reading sync.Mutex  // held by who reads the grants
 	stale   atomic.Bool // a change of the grants was not read
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,39 @@ func (d *Desk) List(ctx context.Context, q Query) ([]Request, error) {
 		return err
 	})
 	return all, err
+}
+
+// Waiting returns how many requests are pending, over all hubs that share the
+// database: of those that the viewer may see, or nil for all.
+func (d *Desk) Waiting(ctx context.Context, viewer *hub.Principal) (int, error) {
+	var c conditions
+	c.seenBy(viewer, "")
+	c.in("status", []Status{Pending})
+	c.add("expires > ?", micros(now()))
+	var n int
+	err := d.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM approval WHERE "+strings.Join(c.all, " AND "), c.args...).Scan(&n)
+	if err != nil {
+		return 0, d.db.Err(fmt.Errorf("counting requests for approval: %w", err))
+	}
+	return n, nil
+}
+
+// Counted returns how many requests have come to each status by this hub's doing
+// since it was opened, so that hubs that share a database count each of them once. A
+// request counts under pending when it is made.
+func (d *Desk) Counted() map[Status]int64 {
+	all := make(map[Status]int64, len(Statuses))
+	for i, s := range Statuses {
+		all[s] = d.counts[i].Load()
+	}
+	return all
+}
+
+// count notes that a request has come to a status.
+func (d *Desk) count(s Status) {
+	if i := slices.Index(Statuses[:], s); i >= 0 {
+		d.counts[i].Add(1)
+	}
 }
 
 // each calls f with each row that a query finds.

@@ -109,6 +109,7 @@ func (d *Desk) expire(ctx context.Context) (time.Time, error) {
 			return time.Time{}, err
 		}
 		for _, r := range ended {
+			d.count(Expired)
 			d.tell(r)
 		}
 		if len(ended) < pruneAtOnce {

@@ -103,6 +103,7 @@ func (d *Desk) finish(ctx context.Context, id string, as Status, why string) (Re
 		}
 		return Request{}, r.over(at)
 	}
+	d.count(as)
 	d.tell(r)
 	return d.opened(r), nil
 }

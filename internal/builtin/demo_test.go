@@ -157,7 +157,9 @@ func TestServeHasEnviron(t *testing.T) {
 	f, env := qweatherFake(t)
 	near, far := pipe()
 	done := make(chan error, 1)
-	go func() { done <- New(Options{}).Serve(hub.WithEnviron(t.Context(), env), "hefeng", far.Reader, far.Writer) }()
+	go func() {
+		done <- New(Options{}).Serve(hub.WithEnviron(t.Context(), env), "hefeng", far.Reader, far.Writer)
+	}()
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), near, nil)
 	if err != nil {
 		t.Fatal(err)

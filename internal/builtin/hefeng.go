@@ -63,7 +63,7 @@ func (b *Builtins) addQWeather(s *mcp.Server, env map[string]string) {
 		q.given = env[qweatherHost]
 	}
 	if q.given != "" {
-		q.base, _ = serviceBase(q.given)
+		q.base = serviceBase(q.given)
 	}
 	mcp.AddTool(s, outside("get_weather", "Weather now", qweatherNowDescription), q.now)
 	mcp.AddTool(s, outside("get_forecast", "Weather forecast", qweatherForecastDescription), q.forecast)

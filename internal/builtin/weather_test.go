@@ -288,7 +288,7 @@ func TestServiceBase(t *testing.T) {
 		"abc.qweatherapi.com": "https://abc.qweatherapi.com", "https://abc/": "https://abc", "http://127.0.0.1:80/x/": "http://127.0.0.1:80/x", "http://[::1]": "http://[::1]",
 		"http://localhost:1": "http://localhost:1", "http://abc": "", "https://": "", "https://a?b": "", "https://a#b": "", "a b": "", "file:///etc": "",
 	} {
-		if got, _ := serviceBase(given); got != want {
+		if got := serviceBase(given); got != want {
 			t.Errorf("%q: %q, want %q", given, got, want)
 		}
 	}

@@ -40,7 +40,7 @@ func (b *Builtins) addWttr(s *mcp.Server, env map[string]string) {
 	if given == "" {
 		given = wttrDefault
 	}
-	w.base, _ = serviceBase(given)
+	w.base = serviceBase(given)
 	mcp.AddTool(s, outside("get_weather", "Weather now", wttrNowDescription), w.now)
 	mcp.AddTool(s, outside("get_forecast", "Weather forecast", wttrForecastDescription), w.forecast)
 }
@@ -235,20 +235,20 @@ func notFound(service, city string) error {
 	return say("%s knows no place %q.", "%s 没有找到地点 %q。", service, shorten(city)).err()
 }
 
-// serviceBase is the address of a service, of which only the host may be given.
-// What goes over the network in clear is for this machine only, since a key goes
+// serviceBase is the address of a service, of which only the host may be given; ""
+// if it cannot be used. What goes over the network in clear is for this machine only, since a key goes
 // with it.
-func serviceBase(given string) (string, bool) {
+func serviceBase(given string) string {
 	given = strings.TrimSpace(given)
 	if !strings.Contains(given, "://") {
 		given = "https://" + given
 	}
 	u, err := url.Parse(given)
 	if err != nil || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return "", false
+		return ""
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !isLoopback(u.Hostname())) {
-		return "", false
+		return ""
 	}
-	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/"), true
+	return strings.TrimRight(u.Scheme+"://"+u.Host+u.EscapedPath(), "/")
 }

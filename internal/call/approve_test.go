@@ -331,7 +331,8 @@ func TestNotApproved(t *testing.T) {
 				if r := o.latest(); r.Code != string(tt.want) {
 					t.Errorf("recorded %+v", r)
 				}
-				if n := len(heard.heard); n < 20 || !strings.Contains(heard.heard[0], id) || !strings.Contains(heard.heard[0], "5m0s") {
+				waits := hub.E(message.ApprovalWaits, nil, "risk", "medium", "ticket", id, "left", "5m0s").In(message.English)
+				if n := len(heard.heard); n < 20 || !strings.Contains(heard.heard[0], string(wire.AppendString(nil, waits))) {
 					t.Errorf("heard %d: %q", n, heard.heard[0])
 				}
 			})
@@ -606,6 +607,14 @@ func TestElicited(t *testing.T) {
 				}
 				if tt.status != approval.Pending && q.Decisions[0].By != "ann at its client" {
 					t.Errorf("decided by %+v", q.Decisions)
+				}
+				for _, code := range []message.Code{message.ApprovalYes, message.ApprovalNo} {
+					if !strings.Contains(asked, string(wire.AppendString(nil, hub.E(code, nil).In(message.English)))) {
+						t.Errorf("it does not say %s: %s", code, asked)
+					}
+				}
+				if about, _, _ := strings.Cut(message.For(message.English, message.ApprovalQuestion, nil).What, " ("); !strings.Contains(asked, about) {
+					t.Errorf("it does not say %q: %s", about, asked)
 				}
 				if !strings.Contains(asked, `s__do`) || !strings.Contains(asked, `\\u202ec`) || strings.Contains(asked, "‮") || !strings.Contains(asked, `"elicitation/create"`) {
 					t.Errorf("asked %s", asked)

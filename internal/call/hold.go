@@ -43,7 +43,8 @@ func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approv
 	for {
 		step, done := waiting, func() {}
 		if r.rising != nil {
-			r.tell(message.ApprovalWaits, "risk", q.Risk.String(), "ticket", q.ID, "left", max(0, time.Until(q.Expires)).Round(time.Second).String())
+			left := max(0, time.Until(q.Expires)).Round(time.Second)
+			r.report(hub.E(message.ApprovalWaits, nil, "ticket", q.ID, "left", left.String()).With("risk", riskName(q.Risk)))
 			step, done = context.WithTimeout(waiting, tellEach)
 		}
 		now, err := p.desk.Await(step, q.ID)

@@ -72,7 +72,10 @@ const whisper = 1.0 / 1024
 
 // tell tells the caller how the call gets on, if it wants to hear of progress: by
 // the text of the code, in its language.
-func (r *run) tell(code message.Code, pairs ...string) {
+func (r *run) tell(code message.Code, pairs ...string) { r.report(hub.E(code, nil, pairs...)) }
+
+// report is tell of what has values in both languages.
+func (r *run) report(what *hub.Error) {
 	x := r.rising
 	if x == nil {
 		return
@@ -82,7 +85,7 @@ func (r *run) tell(code message.Code, pairs ...string) {
 	b = append(b, `,"progress":`...)
 	b = strconv.AppendFloat(b, x.step(), 'f', -1, 64)
 	b = append(b, `,"message":`...)
-	b = wire.AppendString(b, hub.E(code, nil, pairs...).In(r.Lang))
+	b = wire.AppendString(b, what.In(r.Lang))
 	x.Exchange.Notify(append(b, `}}`...))
 }
 

@@ -301,14 +301,15 @@ func TestCache(t *testing.T) {
 				c.t.Error(err)
 			}
 		}, want: 2},
-		"somebody else": {change: func(r *Request) { r.Principal.Subject = "bob" }, want: 2},
-		"own":           {change: func(r *Request) { r.Caller = &hub.Caller{ID: "c", Capabilities: []byte(`{}`), Exchange: &caller{}} }, want: 1},
+		"somebody else":  {change: func(r *Request) { r.Principal.Subject = "bob" }, want: 2},
+		"another tenant": {change: func(r *Request) { r.Principal.Tenant = "acme" }, want: 2},
+		"own":            {change: func(r *Request) { r.Caller = &hub.Caller{ID: "c", Capabilities: []byte(`{}`), Exchange: &caller{}} }, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var reads atomic.Int64
 				s := builtin("s")
-				s.ResourceCache = time.Minute
+				s.ResourceCache, s.Tenants = time.Minute, []string{"*"}
 				c := newCrib(t, map[string]func(*peer){"s": counting(&reads).serve, "p": everything().serve}, s, builtin("p"))
 				synctest.Wait()
 				first, err := c.ask("resources/read", `"uri":"mem:a"`)
@@ -411,6 +412,10 @@ func TestSpill(t *testing.T) {
 				bob := func(r *Request) { r.Principal.Subject = "bob" }
 				if _, err := c.ask("resources/read", `"uri":"`+first+`"`, bob); !hub.IsCode(err, message.ResultGone) {
 					t.Errorf("somebody else got %v", err)
+				}
+				acme := func(r *Request) { r.Principal.Tenant = "acme" }
+				if _, err := c.ask("resources/read", `"uri":"`+first+`"`, acme); !hub.IsCode(err, message.ResultGone) {
+					t.Errorf("one of another tenant who is called the same got %v", err)
 				}
 				time.Sleep(resultLife)
 				synctest.Wait()

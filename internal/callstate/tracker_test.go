@@ -405,6 +405,20 @@ func TestSessionNames(t *testing.T) {
 	if len(slices.Compact(all)) != 5 || Named(p, "") != "" || !slices.Contains(all, "rest:local") {
 		t.Errorf("%q", all)
 	}
+	// Two tenants may have callers of one name, and one name may look like another
+	// tenant's.
+	seen := make(map[string]bool)
+	for _, p := range []hub.Principal{
+		{Subject: "b", Door: hub.DoorREST}, {Subject: "b", Door: hub.DoorREST, Tenant: "a"}, {Subject: "a:b", Door: hub.DoorREST},
+		{Subject: "@a:b", Door: hub.DoorREST}, {Subject: "b:b", Door: hub.DoorREST, Tenant: "a"},
+	} {
+		for _, name := range []string{Session(p, ""), Named(p, "x"), Named(p, "y")} {
+			if seen[name] {
+				t.Errorf("%+v has %q, which is taken", p, name)
+			}
+			seen[name] = true
+		}
+	}
 }
 
 // BenchmarkCall is one call that goes well: a beginning, an end, two publications.

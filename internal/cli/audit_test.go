@@ -84,7 +84,7 @@ func TestVerifyWithoutAHub(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, cut, string(bytes.Replace(text, []byte("6*7"), []byte("6*8"), 1)))
-	if said := command(exitFailure, message.Chinese, "audit", "verify", "--file", cut); !strings.Contains(said, "第 1 条记录被改动") || !strings.Contains(said, "不一致") {
+	if said := command(exitFailure, message.Chinese, "audit", "verify", "--file", cut); !strings.Contains(said, "第 2 条记录被改动") || !strings.Contains(said, "不一致") {
 		t.Errorf("a changed export: %s", said)
 	}
 	lines := bytes.SplitAfter(text, []byte("\n"))
@@ -97,7 +97,7 @@ func TestVerifyWithoutAHub(t *testing.T) {
 	}
 
 	// The end is missed with the head, and only with it.
-	spoilStore(t, dir, "DELETE FROM audit_entry WHERE seq > 1")
+	spoilStore(t, dir, "DELETE FROM audit_entry WHERE seq > 2")
 	command(exitOK, message.English, "audit", "verify")
 	if said := command(exitFailure, message.English, "audit", "verify", "--head", head); !strings.Contains(said, "the end was cut off") {
 		t.Errorf("truncated: %s", said)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,7 +193,7 @@ func (c *serverAdd) Run(ctx context.Context, s *session) error {
 			if !s.JSON {
 				s.steps(test)
 			}
-			if !test.OK && !c.Force {
+			if !test.OK && !c.Force && !wantsLogin(test) {
 				return hub.E(message.TestFailed, nil, "server", c.Key, "step", failedStep(test))
 			}
 		}
@@ -204,7 +205,7 @@ func (c *serverAdd) Run(ctx context.Context, s *session) error {
 			return s.out.json(v)
 		}
 		switch p := s.out; {
-		case c.Test && !c.Disabled && !test.OK:
+		case c.Test && !c.Disabled && !test.OK && !wantsLogin(test):
 			p.line(p.say("Saved %s all the same, as --force says.", "已按 --force 保存 %s（测试未通过）。"), c.Key)
 		default:
 			p.line(p.say("Added %s.", "已添加 %s。"), c.Key)
@@ -214,11 +215,21 @@ func (c *serverAdd) Run(ctx context.Context, s *session) error {
 	})
 }
 
+// wantsLogin reports whether nothing was wrong in a test but that somebody has to
+// log in first, which takes a server that is there.
+func wantsLogin(t api.TestResult) bool {
+	return slices.ContainsFunc(t.Steps, func(step api.TestStep) bool { return step.Code == string(message.UpstreamLoginNeeded) })
+}
+
 // whatNext tells what can be done with a new server.
 func (s *session) whatNext(ctx context.Context, h *link, v api.Server, test api.TestResult) {
 	say := s.out.say
 	if !v.Enabled {
 		s.out.line(say("Enable it: %s", "启用它：%s"), "toolcrib server enable "+v.Key)
+		return
+	}
+	if wantsLogin(test) {
+		s.out.line(say("Log in: %s", "请登录：%s"), "toolcrib server login "+v.Key)
 		return
 	}
 	if len(test.Tools) == 0 {

@@ -29,24 +29,24 @@ func TestStateAndEvents(t *testing.T) {
 	}{
 		{message.English, "state", exitOK, "All sessions are idle."},
 		{message.Chinese, "state", exitOK, "所有会话均空闲。"},
-		{message.English, "state show rest:admin", exitOK, "idle"},
-		{message.English, "state retry rest:admin", exitFailure, "nothing to retry"},
+		{message.English, "state show rest:caller", exitOK, "idle"},
+		{message.English, "state retry rest:caller", exitFailure, "nothing to retry"},
 		{message.English, "call calculator__calculator expression=2+3", exitOK, "5"},
 		{message.English, "state", exitOK, "calculator__calculator succeeded"},
-		{message.Chinese, "state show rest:admin", exitOK, "成功"},
-		{message.English, "state show rest:admin --json", exitOK, `"isCompleted": true`},
-		{message.English, "state retry rest:admin", exitFailure, "nothing to retry"},
+		{message.Chinese, "state show rest:caller", exitOK, "成功"},
+		{message.English, "state show rest:caller --json", exitOK, `"isCompleted": true`},
+		{message.English, "state retry rest:caller", exitFailure, "nothing to retry"},
 		{message.English, `call datetime__get_current_time {"timezone":"Mars/X"}`, exitToolError, "Mars/X"},
-		{message.English, "state show rest:admin", exitOK, "Outcome    tool error"},
-		{message.English, "state clear rest:admin", exitOK, "Cleared rest:admin."},
-		{message.English, "state clear rest:admin", exitOK, "Cleared"},
+		{message.English, "state show rest:caller", exitOK, "Outcome    tool error"},
+		{message.English, "state clear rest:caller", exitOK, "Cleared rest:caller."},
+		{message.English, "state clear rest:caller", exitOK, "Cleared"},
 	} {
 		code, out, errs := run(t, test.lang, strings.Fields(test.args)...)
 		if code != test.code || !strings.Contains(out+errs, test.want) {
 			t.Errorf("%s: exit code %d, printed\n%s%s", test.args, code, out, errs)
 		}
 	}
-	if out := followed(t, "events", "--after", "1", "--kind", "call.ended,call.state"); !strings.Contains(out, "success rest:admin calculator__calculator succeeded") ||
+	if out := followed(t, "events", "--after", "1", "--kind", "call.ended,call.state"); !strings.Contains(out, "success rest:caller calculator__calculator succeeded") ||
 		!strings.Contains(out, "events are missing (expired)") {
 		t.Errorf("events printed\n%s", out)
 	}

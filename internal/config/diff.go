@@ -88,7 +88,7 @@ func way(s hub.Server) hub.Server {
 	return hub.Server{
 		Kind: s.Kind, Simulated: s.Simulated,
 		Command: s.Command, Args: s.Args, Env: s.Env, EnvFile: s.EnvFile, Dir: s.Dir,
-		Limits: s.Limits, Sandbox: s.Sandbox, DirectNode: s.DirectNode,
+		Limits: s.Limits, Sandbox: s.Sandbox, DirectNode: s.DirectNode, OAuth: s.OAuth,
 		URL: s.URL, Headers: s.Headers,
 	}
 }

@@ -128,7 +128,7 @@ func (c *Control) probe(ctx context.Context, def hub.Server) (p Probe) {
 	p.Stderr = conn.Health().Stderr
 	if err != nil {
 		p.Failed, p.Fault = StepTools, hub.AsError(err)
-		if p.Fault.Code == message.ServerUnauthorized {
+		if stepOf(p.Fault) == StepAuth {
 			p.Failed = StepAuth
 		}
 		p.Passed = before(def.Kind, p.Failed)
@@ -170,7 +170,7 @@ func stepOf(e *hub.Error) Step {
 		return StepStart
 	case message.ServerProtocol:
 		return StepVersion
-	case message.ServerUnauthorized:
+	case message.ServerUnauthorized, message.UpstreamLoginNeeded, message.UpstreamScopeNeeded, message.UpstreamLoginFailed:
 		return StepAuth
 	}
 	return StepHandshake

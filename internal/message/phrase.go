@@ -87,8 +87,14 @@ func (p Phrase) In(lang Lang) string {
 var phrases = join(ours(), systemPhrases)
 
 // ours are the phrases that are said in this program.
-func ours() map[string]string {
-	return join(riskPhrases, oauthPhrases, configPhrases, policyPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, commandPhrases, approvalPhrases, judgePhrases, identityPhrases, compatPhrases)
+func ours() map[string]string { return join(parts()...) }
+
+// parts are those phrases by subject.
+func parts() []map[string]string {
+	return []map[string]string{
+		riskPhrases, oauthPhrases, configPhrases, policyPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases,
+		commandPhrases, approvalPhrases, decidePhrases, judgePhrases, identityPhrases, compatPhrases,
+	}
 }
 
 func join(parts ...map[string]string) map[string]string {

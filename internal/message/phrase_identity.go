@@ -8,7 +8,6 @@ var identityPhrases = map[string]string{
 	"must not have a fragment":                                                "不得包含片段（#）",
 	"%s%s lets nobody in, since it has neither \"roles\" nor \"defaultRole\"": "%s%s 不会让任何人进入，因为既没有 \"roles\" 也没有 \"defaultRole\"",
 	"%s%s is there twice":                                                     "%s%s 出现了两次",
-	"%s%s needs %s":                                                           "%s%s 需要 %s",
 	"%s%s is no scope of OAuth":                                               "%s%s 不是 OAuth 的权限范围（scope）",
 
 	"servers as a whole":      "整个服务器集合",

@@ -22,11 +22,14 @@ type Account struct {
 	name   account
 
 	bearer atomic.Pointer[bearer] // nil for none
+	at     atomic.Pointer[string] // the server's address; nil before the first connection. It does not change
+	trial  bool                   // nothing of it is kept
 
 	mu         sync.Mutex
 	url        *url.URL   // of the server, as tokens name it; nil before the first connection
 	conf       hub.OAuth  // with its placeholders filled in
 	configured bool       // the configuration asks for OAuth
+	gone       bool       // it is not the account of its name any more
 	record     *record    // nil for none
 	need       *need      // what a login is needed for; nil for nothing
 	flight     *flight    // under way to a token
@@ -78,9 +81,10 @@ func (k *Keeper) Account(server hub.Server, owner string) *Account {
 	if err != nil {
 		return nil
 	}
-	k.mu.Lock()
-	a := k.at(account{server.Key, owner})
-	k.mu.Unlock()
+	a, old := k.accountAt(account{server.Key, owner}, to)
+	if old != nil {
+		old.retire()
+	}
 	a.configure(to, server.OAuth)
 	return a
 }
@@ -92,16 +96,7 @@ func (a *Account) configure(to *url.URL, conf *hub.OAuth) {
 	defer a.mu.Unlock()
 	a.configured = conf != nil
 	before := a.conf
-	a.conf = hub.OAuth{}
-	if conf != nil {
-		a.conf = *conf
-	}
-	if a.conf.Grant == "" {
-		a.conf.Grant = hub.GrantCode
-	}
-	if a.url == nil || a.url.String() != to.String() {
-		a.url, a.need, a.pending = to, nil, nil
-	}
+	a.url, a.conf = to, usual(conf)
 	if !before.Equal(&a.conf) {
 		a.pending = nil // it would be another one now
 	}
@@ -254,7 +249,7 @@ func (a *Account) lose(b *bearer, n *need) {
 		a.record = &kept
 	}
 	a.mu.Unlock()
-	if lost {
+	if lost && !a.trial {
 		a.keeper.forget(a.name)
 	}
 }

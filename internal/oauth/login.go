@@ -242,7 +242,8 @@ func (k *Keeper) Complete(ctx context.Context, q url.Values) (Done, error) {
 		return Done{}, hub.E(message.UpstreamLoginUnknown, nil)
 	}
 	a := l.account
-	err := l.complete(ctx, q)
+	// A code is good once: that the browser has gone does not end its exchange.
+	err := l.complete(context.WithoutCancel(ctx), q)
 	a.mu.Lock()
 	if a.pending == l {
 		a.pending = nil
@@ -361,10 +362,7 @@ func (k *Keeper) Forget(server string) {
 	}
 	k.mu.Unlock()
 	for _, a := range gone {
-		a.mu.Lock()
-		a.record = nil
-		a.bearer.Store(nil)
-		a.mu.Unlock()
+		a.retire()
 		k.forget(a.name)
 	}
 }

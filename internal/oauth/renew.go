@@ -125,7 +125,7 @@ func (a *Account) unrenewed(used *bearer, r *record, err error) {
 	kept := *a.record
 	kept.Tokens.Refresh = ""
 	a.take(&kept)
-	if err := a.keeper.save(&kept); err != nil {
+	if err := a.save(&kept); err != nil {
 		log.Error("a login could not be sealed", "error", err)
 	}
 }
@@ -136,11 +136,11 @@ func (a *Account) unrenewed(used *bearer, r *record, err error) {
 func (a *Account) adopt(r *record, used *bearer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if used != nil && a.bearer.Load() != used || a.url == nil || !a.fits(r) {
+	if a.gone || used != nil && a.bearer.Load() != used || a.url == nil || !a.fits(r) {
 		return
 	}
 	// Sealed first: a server that changes tokens takes the old one no more.
-	if err := a.keeper.save(r); err != nil {
+	if err := a.save(r); err != nil {
 		a.keeper.opt.Log.Error("a login could not be sealed, and is good until the hub ends", "server", a.name.server, "error", err)
 	}
 	a.take(r)
@@ -197,4 +197,12 @@ func wantedScopes(conf *hub.OAuth, challenged, supported []string) []string {
 		return union(challenged)
 	}
 	return union(supported)
+}
+
+// save seals a record of the account.
+func (a *Account) save(r *record) error {
+	if a.trial {
+		return nil
+	}
+	return a.keeper.save(r)
 }

@@ -320,3 +320,66 @@ func TestOwner(t *testing.T) {
 		t.Errorf("removed: %q", got)
 	}
 }
+
+// Who still has connections to the address of before gets nothing that was issued
+// for another one, and a server that is tried out changes nothing.
+func TestAnotherAddress(t *testing.T) {
+	s, other, b := newSite(t), newSite(t), newBench(t)
+	a, err := b.login(s, nil, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := s.definition(nil)
+	if b.Trial(def) != a {
+		t.Error("the very server has other credentials when it is tried out")
+	}
+	for _, change := range []func(*hub.Server){
+		func(d *hub.Server) { d.URL = other.mcp() },
+		func(d *hub.Server) { d.OAuth = &hub.OAuth{ClientID: "x"} },
+	} {
+		tried := def
+		change(&tried)
+		trial := b.Trial(tried)
+		if header, _ := trial.Authorization(t.Context()); trial == a || header != "" {
+			t.Error("what is tried out gets the token")
+		}
+		if _, err := request(t, trial, s, ""); code(err) != message.UpstreamLoginNeeded {
+			t.Errorf("%v", err)
+		}
+	}
+	conf := &hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret"}
+	tried := other.definition(conf)
+	if status, err := request(t, b.Trial(tried), other, ""); status != 200 || err != nil {
+		t.Errorf("%d %v", status, err)
+	}
+	if status, err := request(t, a, s, ""); status != 200 || err != nil {
+		t.Errorf("after the trials: %d %v", status, err)
+	}
+	begun, err := b.Begin(t.Context(), def, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := visit(t, begun.URL)
+
+	def.URL = other.mcp()
+	next := b.Account(def, "")
+	l, err := b.Begin(t.Context(), def, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Complete(t.Context(), visit(t, l.URL)); err != nil {
+		t.Fatal(err)
+	}
+	if header, _ := next.Authorization(t.Context()); header == "" {
+		t.Error("there is no token for the new address")
+	}
+	if header, _ := a.Authorization(t.Context()); header != "" {
+		t.Error("the old address gets a token")
+	}
+	if _, err := b.Complete(t.Context(), q); code(err) != message.UpstreamLoginUnknown {
+		t.Errorf("a login of before: %v", err)
+	}
+	if b.Trial(hub.Server{Kind: hub.KindStdio}) != nil || b.Trial(hub.Server{Kind: hub.KindHTTP, URL: "%"}) != nil {
+		t.Error("credentials for what takes none")
+	}
+}

@@ -20,7 +20,9 @@ type wallet struct {
 	refused func(status int) (string, error) // the next token, "" for none
 }
 
-func (w *wallet) Authorization(context.Context) (string, error) { return "Bearer " + *w.token.Load(), nil }
+func (w *wallet) Authorization(context.Context) (string, error) {
+	return "Bearer " + *w.token.Load(), nil
+}
 
 func (w *wallet) Refused(_ context.Context, _ string, status int, _ http.Header) (bool, error) {
 	next, err := w.refused(status)

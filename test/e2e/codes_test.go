@@ -48,6 +48,18 @@ func proofs() map[codes.Code]string {
 		codes.QueueExpired:     "internal/call.TestLimitGivenUp",
 		codes.CallWaits:        "internal/call.TestLimitTells",
 
+		// About what the rules say to a call, and about calls that wait for a person.
+		codes.PolicyDenied:      "internal/call.TestNoWayAround",
+		codes.ApprovalPending:   "internal/call.TestTicket",
+		codes.ApprovalRejected:  "internal/call.TestNotApproved",
+		codes.ApprovalExpired:   "internal/call.TestNotApproved",
+		codes.ApprovalCancelled: "internal/call.TestNotApproved",
+		codes.ApprovalWaits:     "internal/call.TestNotApproved",
+		codes.ApprovalStale:     "internal/call.TestEdited",
+		codes.ApprovalQuestion:  "internal/call.TestElicited",
+		codes.ApprovalYes:       "internal/call.TestElicited",
+		codes.ApprovalNo:        "internal/call.TestElicited",
+
 		// About requests that people agree to calls, and about grants.
 		codes.ApprovalUnknown:   "internal/approval.TestSeen",
 		codes.ApprovalDecided:   "internal/approval.TestDeciders",

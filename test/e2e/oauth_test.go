@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -207,6 +208,14 @@ func TestLoginAtServer(t *testing.T) {
 	v, err := hub.API().Server(t.Context(), "lodge")
 	if err != nil || v.Code != string(codes.UpstreamLoginNeeded) || v.Auth == nil || v.Auth.State != "needed" || v.Auth.Issuer != l.url {
 		t.Fatalf("%v %+v %+v", err, v.Code, v.Auth)
+	}
+	test, err := hub.API().Test(t.Context(), api.Test{Key: "other", Entry: []byte(`{"url":"` + l.url + `/mcp"}`)})
+	if last := len(test.Steps) - 1; err != nil || test.OK || test.Steps[last].Step != api.StepAuth || test.Steps[last].Code != string(codes.UpstreamLoginNeeded) {
+		t.Errorf("tried out: %v %+v", err, test)
+	}
+	add := exec.CommandContext(t.Context(), rig.HubBinary(t), "server", "add", "other", l.url+"/mcp", "--data-dir", dir)
+	if out, err := add.CombinedOutput(); err != nil || !strings.Contains(string(out), "toolcrib server login other") {
+		t.Errorf("server add: %v\n%s", err, out)
 	}
 	if page := l.login(t, hub.API(), false, "admin"); strings.Contains(page, "code-of") || !strings.Contains(page, "lodge") {
 		t.Errorf("the page: %s", page)

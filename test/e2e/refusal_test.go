@@ -95,14 +95,15 @@ func (g gate) knock(method, path string, header map[string]string, body io.Reade
 // reasonOf is the stable code in an error's body.
 func reasonOf(body []byte) string {
 	var e struct {
-		Code  string    `json:"code"`
-		Error *rpcError `json:"error"`
+		Code  string          `json:"code"`
+		Error json.RawMessage `json:"error"` // of JSON-RPC an object, of the compatible paths a text
 	}
 	if json.Unmarshal(body, &e) != nil {
 		return ""
 	}
-	if e.Error != nil {
-		return e.Error.reason()
+	var rpc rpcError
+	if e.Code == "" && json.Unmarshal(e.Error, &rpc) == nil {
+		return rpc.reason()
 	}
 	return e.Code
 }
@@ -213,10 +214,11 @@ func TestPagesOfOtherPorts(t *testing.T) {
 	}
 }
 
-// TestChangesNeedTheAdministrator: by every entrance, and whatever the change. To
-// call a tool, to read a resource and to get a prompt are none, and neither is a
-// lease, which has a server run as a call does, nor what a caller's own session
-// shows of its call.
+// TestChangesNeedTheAdministrator: by every entrance, and whatever the change; what
+// approvers and operators may do is not for callers either. To call a tool, to read a
+// resource and to get a prompt are no changes, and neither is a lease, which has a
+// server run as a call does, nor what a caller's own session shows of its call, nor
+// to take a request for approval back.
 func TestChangesNeedTheAdministrator(t *testing.T) {
 	t.Parallel()
 	hub := rig.StartHub(t, rig.Stdio("fault", rig.FaultServer(t)))
@@ -228,22 +230,30 @@ func TestChangesNeedTheAdministrator(t *testing.T) {
 	open := []string{
 		api.Base + "/calls", api.Base + "/resources/read", api.Base + "/prompts/get", api.Base + "/leases/{holder}",
 		api.Base + "/states/{session}", api.Base + "/states/{session}/retry",
+		api.Base + "/approvals/{id}/cancel", api.Base + "/tools/call", api.Base + "/proxies/register", api.Base + "/proxies/unregister",
+		api.Base + "/mcp-test/stdio/tools/call", api.Base + "/mcp-test/stdio/tools/batch",
+		api.Base + "/servers/{key}/login/own", api.Base + "/servers/{key}/logout/own",
 	}
 	count := 0
 	for _, g := range []gate{atTCP(t, hub), atSocket(t, hub)} {
 		for _, op := range operations(t) {
-			if op.method != http.MethodGet && !op.admin && !slices.Contains(open, op.path) {
+			closed := op.right != "look" && op.right != "call"
+			if op.method != http.MethodGet && !closed && !slices.Contains(open, op.path) {
 				t.Errorf("%s %s is open to everybody", op.method, op.path)
 			}
-			if !op.admin {
+			if !closed {
 				continue
 			}
 			count++
 			path := strings.NewReplacer("{key}", "fault", "{name}", "x", "{holder}", "x").Replace(op.path)
 			header := map[string]string{"Content-Type": "application/json"}
-			g.refused(401, "admin_required", op.method, path, header, "{}")
+			unknown, low := "admin_required", "admin_required"
+			if op.right != "manage" {
+				unknown, low = "token_required", "role_refused"
+			}
+			g.refused(401, unknown, op.method, path, header, "{}")
 			header["Authorization"] = "Bearer " + caller
-			g.refused(403, "admin_required", op.method, path, header, "{}")
+			g.refused(403, low, op.method, path, header, "{}")
 			header["Authorization"] = "Bearer tca_" + strings.Repeat("x", 43)
 			if r, err := g.knock(op.method, path, header, strings.NewReader("{}")); err != nil || r.status != 401 && r.status != 429 {
 				t.Errorf("%s %s with a wrong token was answered with %+v, %v", op.method, path, r, err)

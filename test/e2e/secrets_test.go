@@ -300,7 +300,7 @@ func files(t *testing.T, home rig.Home, config string, v *vault) {
 // operation is one operation of the API's description.
 type operation struct {
 	method, path string // with the base
-	admin        bool
+	right        string // that it needs
 }
 
 // operations are those of api/openapi.json.
@@ -312,7 +312,7 @@ func operations(t *testing.T) []operation {
 	}
 	var doc struct {
 		Paths map[string]map[string]struct {
-			Security []any `json:"security"`
+			Right string `json:"x-toolcrib-right"`
 		} `json:"paths"`
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -321,7 +321,7 @@ func operations(t *testing.T) []operation {
 	var all []operation
 	for path, methods := range doc.Paths {
 		for method, op := range methods {
-			all = append(all, operation{strings.ToUpper(method), api.Base + path, len(op.Security) > 0})
+			all = append(all, operation{strings.ToUpper(method), api.Base + path, op.Right})
 		}
 	}
 	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.path+a.method, b.path+b.method) })

@@ -8,7 +8,7 @@ package main
 // is one line, as stdio needs it.
 
 // weirdTool is the weird tool's entry in tools/list.
-const weirdTool = `{ "name":"weird","title":"","description":"Answers legal and unusual JSON. \u4f60\u597d \ud83d\ude80 \/ \u0000",` +
+const weirdTool = `{ "name":"weird","title":"","description":"Returns legal and unusual JSON. \u4f60\u597d \ud83d\ude80 \/ \u0000",` +
 	`"x-vendor":{"keep":[0,-0,0.0,1e30,9007199254740993,18446744073709551617]},` +
 	`"execution":{"taskSupport":"optional"},"icons":[],` +
 	`"annotations":{"readOnlyHint":true,"destructiveHint":false,"priority":0,"x-extra":null},` +

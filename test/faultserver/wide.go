@@ -33,10 +33,10 @@ func (s *server) capabilities() string {
 func wideTools() []tool {
 	const text = `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`
 	return []tool{
-		define("heard", "Answers the parameters of the last message with the method, byte for byte, in structuredContent.params.", text, "", heard),
-		define("ask", "Asks the client (sampling, form, url, roots) and answers its answer, byte for byte, in structuredContent.answer.", text, "", ask),
+		define("heard", "Returns the parameters of the last message with the method, byte for byte, in structuredContent.params.", text, "", heard),
+		define("ask", "Asks the client (sampling, form, url, roots) and returns its answer, byte for byte, in structuredContent.answer.", text, "", ask),
 		define("tell", "Sends a notification (log, progress, updated, complete), then answers.", text, "", tell),
-		define("refuse", "Answers an odd error (url, text, number, missing).", text, "", refuseOddly),
+		define("refuse", "Returns an odd error (url, text, number, missing).", text, "", refuseOddly),
 	}
 }
 

@@ -69,7 +69,7 @@ func (l *lab) configure(more map[string]any, servers ...rig.Server) {
 	for _, s := range servers {
 		entries[s.Key] = s.Entry
 	}
-	all := map[string]any{"mcpServers": entries}
+	all := map[string]any{"mcpServers": entries, "policy": json.RawMessage(rig.Observed)}
 	maps.Copy(all, more)
 	if l.store.URL != "" && all["store"] == nil {
 		all["store"] = map[string]any{"url": l.store.URL}

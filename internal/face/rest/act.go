@@ -15,7 +15,7 @@ import (
 
 // What somebody does to the hub is on record: who, when, what, to what, and how it
 // ended. What can be done only by whoever may decide, operate or manage is such an
-// act, unless it only asks.
+// act, and that somebody was not let do it is on record as well.
 
 type actKey struct{}
 
@@ -24,10 +24,14 @@ type deed struct {
 	audit.Act
 }
 
-// isAct reports whether the use of an operation is on record.
-func (o *operation) isAct() bool {
+// guarded reports whether it is on record that somebody was refused an operation.
+func (o *operation) guarded() bool {
 	return o.needs >= hub.MayDecide && o.method != http.MethodGet
 }
+
+// isAct reports whether the use of an operation is on record. What those who decide
+// only ask comes with each of their calls, and says nothing of the hub.
+func (o *operation) isAct() bool { return o.guarded() && !(o.reads && o.needs == hub.MayDecide) }
 
 // act goes on with a request that is let in. An act is recorded before, and not
 // done if it cannot be.
@@ -57,7 +61,7 @@ func (d *Door) act(ctx huma.Context, o *operation, p hub.Principal, next func(hu
 
 // actRefused records that somebody was not let do something.
 func (d *Door) actRefused(ctx huma.Context, o *operation, p hub.Principal, status int, e *hub.Error) {
-	if !o.isAct() {
+	if !o.guarded() {
 		return
 	}
 	a := newDeed(ctx, o, p)

@@ -73,7 +73,7 @@ func TestActs(t *testing.T) {
 
 	h.spoil("ALTER TABLE audit_entry RENAME TO audit_gone")
 	t.Cleanup(func() { h.spoil("ALTER TABLE audit_gone RENAME TO audit_entry") }) // before the record ends
-	h.change(http.MethodPut, "/secrets/other", `{"value":"x"}`) // of which it is found out
+	h.change(http.MethodPut, "/secrets/other", `{"value":"x"}`)                   // of which it is found out
 	h.change(http.MethodGet, "/audit/head", "").refused(http.StatusServiceUnavailable, message.AuditUnreadable)
 	h.change(http.MethodPut, "/secrets/third", `{"value":"x"}`).refused(http.StatusServiceUnavailable, message.AuditUnwritable)
 	var secrets api.SecretList

@@ -137,6 +137,9 @@ func (d *Door) approve(ctx context.Context, in *approveInput) (*approvalOutput, 
 		if err != nil {
 			return nil, failed(err)
 		}
+		if with.Saw == "" && with.Confirmation <= 1 { // the grant is for these arguments; the second agreement says itself what was seen
+			with.Saw = q.Hash
+		}
 	}
 	q, err := d.opt.Approvals.Decide(ctx, in.ID, with)
 	if err == nil && remember != nil && q.Status.Agreed() {
@@ -193,7 +196,7 @@ func (d *Door) approvalView(ctx context.Context, q *approval.Request) api.Approv
 		Method: q.Method, Name: q.Name, Server: q.Server, Tool: q.Tool, ToolHash: q.ToolHash, Hash: q.Hash,
 		Risk: q.Risk.String(), Reasons: []string{}, Warning: q.Warning.In(l), Tags: q.Tags, Unclear: q.Unclear,
 		Policy: q.Policy, Rule: q.Rule, Because: q.Because, Persons: q.Persons, SecondPerson: q.Second,
-		Decisions: []api.Decision{}, Taken: q.Taken, Note: q.Note,
+		Confirmations: len(q.Agreements()), Decisions: []api.Decision{}, Taken: q.Taken, Note: q.Note,
 	}
 	if json.Valid([]byte(q.Shown)) {
 		v.Shown = json.RawMessage(q.Shown)
@@ -202,9 +205,6 @@ func (d *Door) approvalView(ctx context.Context, q *approval.Request) api.Approv
 		v.Reasons = append(v.Reasons, reason.In(l))
 	}
 	for _, one := range q.Decisions {
-		if one.Kind != approval.Reject {
-			v.Confirmations++
-		}
 		v.Decisions = append(v.Decisions, api.Decision{
 			By: one.By, At: one.At, Kind: string(one.Kind), Door: string(one.Door), Note: one.Note, Hash: one.Hash,
 		})

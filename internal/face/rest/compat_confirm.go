@@ -149,11 +149,7 @@ func confirmationView(l message.Lang, q *approval.Request) api.CompatConfirmatio
 		separator = "；"
 	}
 	v.RiskDescription = strings.Join(reasons, separator)
-	for _, one := range q.Decisions {
-		if one.Kind != approval.Reject {
-			v.Confirmations++
-		}
-	}
+	v.Confirmations = len(q.Agreements())
 	return v
 }
 

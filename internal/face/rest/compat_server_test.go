@@ -125,8 +125,10 @@ func TestCompatToggle(t *testing.T) {
 	h.change(http.MethodPost, "/mcp/nobody/toggle", "").refusedAs(http.StatusNotFound, message.ServerUnknown)
 	h.change(http.MethodPost, "/mcp/demo/toggle", `{"on":true}`).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	for _, a := range []ask{
-		{method: http.MethodPost, path: "/mcp/demo/toggle"}, {method: http.MethodPost, path: "/mcp/config", body: `{"name":"x","command":"y"}`},
-		{method: http.MethodPut, path: "/mcp/demo", body: `{}`}, {method: http.MethodDelete, path: "/mcp/demo"},
+		{method: http.MethodPost, path: "/mcp/demo/toggle"},
+		{method: http.MethodPost, path: "/mcp/config", body: `{"name":"x","command":"y"}`},
+		{method: http.MethodPut, path: "/mcp/demo", body: `{}`},
+		{method: http.MethodDelete, path: "/mcp/demo"},
 		{method: http.MethodPost, path: "/mcp-test/stdio/start", body: `{"server_key":"x","command":"y"}`},
 	} {
 		h.do(a).refusedAs(http.StatusUnauthorized, message.AdminRequired)

@@ -114,10 +114,12 @@ func (d *Door) granting(ctx context.Context, in *api.GrantAdd) (approval.Grant, 
 		Tenant: tenant, Subject: in.Subject, Server: e.Server.Key, Tool: e.Tool.Name, ToolHash: d.opt.Call.ToolHash(e),
 		Members: in.Members, MaxRisk: risk, Note: in.Note, Expires: time.Now().Add(lasts),
 	}
-	if len(in.Arguments) > 0 {
-		if len(in.Members) > 0 {
-			return none, nil, unfit(message.Say("there are both arguments and members"))
-		}
+	switch {
+	case len(in.Arguments) > 0 && in.Members != nil:
+		return none, nil, unfit(message.Say("there are both arguments and members"))
+	case in.Members != nil && len(in.Members) == 0:
+		return none, nil, unfit(message.Say("members: there are none; leave them out if any arguments will do"))
+	case len(in.Arguments) > 0:
 		if g.ArgumentsHash, err = d.opt.Call.Digest(in.Arguments); err != nil {
 			return none, nil, err
 		}
@@ -175,11 +177,14 @@ func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) 
 		if err := json.Unmarshal(r.Arguments, &g.Members); err != nil {
 			return approval.Grant{}, unfit(message.Say("remember.arguments: it cannot be read"))
 		}
+		if len(g.Members) == 0 { // which would be any
+			return approval.Grant{}, unfit(message.Say(`remember.arguments: it must be "exact", "any" or an object that has members`))
+		}
 	case json.Unmarshal(r.Arguments, &how) == nil && how == "exact":
 		g.ArgumentsHash = q.Hash
 	case how == "any":
 	default:
-		return approval.Grant{}, unfit(message.Say(`remember.arguments: it must be "exact", "any" or an object`))
+		return approval.Grant{}, unfit(message.Say(`remember.arguments: it must be "exact", "any" or an object that has members`))
 	}
 	return g, nil
 }
@@ -188,6 +193,7 @@ func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) 
 const (
 	doubtAbsent = string(policy.DoubtAbsent)
 	doubtHidden = string(policy.DoubtHidden)
+	doubtRisk   = "risk"
 )
 
 // Bounds of a preview.
@@ -200,15 +206,19 @@ const (
 
 func (d *Door) previewGrant(ctx context.Context, in *grantAddInput) (*grantPreviewOutput, error) {
 	g, e, err := d.granting(ctx, &in.Body)
+	if err == nil {
+		err = d.opt.Approvals.CheckGrant(principal(ctx), g)
+	}
 	if err != nil {
 		return nil, failed(err)
 	}
-	since := time.Now().AddDate(0, 0, -previewDays)
+	by, since := principal(ctx), time.Now().AddDate(0, 0, -previewDays)
 	out := &grantPreviewOutput{api.GrantPreview{Since: since, CannotTell: map[string]int{}, Examples: []api.CallRecord{}}}
 	f := audit.Filter{Tenant: &g.Tenant, Server: e.Server.Key, Tool: e.Tool.Name, Method: protocol.MethodToolsCall, Subject: g.Subject, Since: since}
 	out.Body.Cut, err = d.eachCall(ctx, f, maxPreviewed, func(c *audit.Call) {
 		out.Body.Calls++
 		switch covered, doubt := d.covers(&g, in.Body.Arguments, c); {
+		case c.Subject == by.Subject && c.Tenant == by.Tenant: // no grant covers calls of who gives it
 		case doubt != "":
 			out.Body.CannotTell[doubt]++
 		case covered:
@@ -228,35 +238,45 @@ func (d *Door) previewGrant(ctx context.Context, in *grantAddInput) (*grantPrevi
 // that cannot be told. exact are the arguments that it is for, nil if it is for
 // others as well.
 func (d *Door) covers(g *approval.Grant, exact []byte, c *audit.Call) (covered bool, doubt string) {
-	if risk, ok := hub.ParseRisk(c.Risk); ok && (risk > g.MaxRisk || risk == hub.RiskCritical) {
+	risk, judged := hub.ParseRisk(c.Risk)
+	if judged && risk > g.MaxRisk {
 		return false, ""
 	}
+	if covered, doubt = d.fits(g, exact, c); covered && !judged {
+		return false, doubtRisk
+	}
+	return covered, doubt
+}
+
+// fits is covers for the arguments alone. A member that is another one settles it,
+// whatever is not known of the rest.
+func (d *Door) fits(g *approval.Grant, exact []byte, c *audit.Call) (fits bool, doubt string) {
 	if exact != nil {
-		if c.Digest == "" {
-			return false, doubtAbsent
-		}
 		_, same := d.opt.Audit.Arguments(exact)
 		return c.Digest == same, ""
 	}
-	if len(g.Members) == 0 {
+	switch {
+	case len(g.Members) == 0:
 		return true, ""
-	}
-	if c.Arguments == "" {
+	case c.Arguments == "" && c.Digest != "":
 		return false, doubtAbsent
+	case c.Arguments == "":
+		return false, "" // there were none
 	}
 	raw := []byte(c.Arguments)
+	omitted := wire.Lookup(raw, wire.Value(raw), "omitted").Exists() // as the record has it in place of what is too large
 	for name, want := range g.Members {
 		at := wire.Lookup(raw, wire.Value(raw), name)
 		switch {
 		case at.Exists() && bytes.Contains(at.Of(raw), []byte("***")): // as the record hides what may be a secret
-			return false, doubtHidden
-		case !at.Exists() && wire.Lookup(raw, wire.Value(raw), "omitted").Exists():
-			return false, doubtAbsent
+			doubt = doubtHidden
+		case !at.Exists() && omitted:
+			doubt = doubtAbsent
 		case !at.Exists() || !d.opt.Call.Same(at.Of(raw), want):
 			return false, ""
 		}
 	}
-	return true, ""
+	return doubt == "", doubt
 }
 
 // eachCall hands out the calls that a filter finds, newest first, and reports

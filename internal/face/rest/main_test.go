@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +73,8 @@ type house struct {
 	record        *audit.Log
 	book          *auth.Book
 	client        *http.Client
-	shut          chan struct{} // closed by /shutdown
+	shut          chan struct{}                 // closed by /shutdown
+	rules         atomic.Pointer[policy.Policy] // by which calls are judged; see enforce
 
 	began   chan struct{} // something for each call of hold that has begun
 	ended   chan error    // why each of them has ended
@@ -149,13 +152,13 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	h.caller, err = auth.ReadToken(caller)
 	must(t, err)
 	gate := auth.NewGate(auth.GateOptions{Tokens: tokens, Book: h.book, Log: log})
-	rules, _ := policy.Compile(hub.Policy{})
-	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk})
+	usual, _ := policy.Compile(hub.Policy{})
+	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk, Policy: h.rules.Load})
 	h.calls, h.db, h.record = pipeline.Calls(), db, record
 	h.door = New(Options{
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
-		Approvals: desk, Policy: func() *policy.Policy { return rules }, Identity: gate,
+		Approvals: desk, Policy: func() *policy.Policy { return cmp.Or(h.rules.Load(), usual) }, Identity: gate,
 		Shutdown: sync.OnceFunc(func() { close(h.shut) }),
 		Phases:   func() []api.Phase { return []api.Phase{{Name: "parts", Duration: 1.5}} },
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -48,13 +49,21 @@ func (d *Door) policy() {
 	}, d.testPolicy)
 }
 
+// modesOf says by door what becomes of verdicts.
+func modesOf(p *policy.Policy) map[string]string {
+	modes := make(map[string]string)
+	for _, door := range policy.Doors() {
+		modes[string(door)] = string(p.Mode(door))
+	}
+	return modes
+}
+
 func policyView(given *hub.Policy, p *policy.Policy) api.Policy {
 	v := api.Policy{
-		Version: p.Version(), Given: given.Given, Modes: map[string]string{}, Defaults: map[string]map[string]string{},
+		Version: p.Version(), Given: given.Given, Modes: modesOf(p), Defaults: map[string]map[string]string{},
 		SecondPerson: given.SecondPerson, Rules: []api.PolicyRule{},
 	}
 	for _, door := range policy.Doors() {
-		v.Modes[string(door)] = string(p.Mode(door))
 		usual := make(map[string]string, len(hub.Risks))
 		for _, risk := range hub.Risks {
 			usual[risk.String()] = p.Usual(door, risk)
@@ -87,6 +96,14 @@ func texts[T ~string](names []T) []string {
 
 func (d *Door) judgeCall(ctx context.Context, in *policyJudgeInput) (*policyJudgeOutput, error) {
 	p, b := principal(ctx), &in.Body
+	if e := auth.Admit(p, b.Group); b.Group != "" && e != nil {
+		return nil, failed(e)
+	}
+	if len(b.Arguments) > 0 {
+		if _, err := d.opt.Call.Digest(b.Arguments); err != nil {
+			return nil, failed(err)
+		}
+	}
 	e, err := d.toolOf(hub.Viewer{Group: b.Group, Client: b.Client, Tenant: p.Tenant, Scope: p.Scope}, b.Tool)
 	if err != nil {
 		return nil, failed(err)

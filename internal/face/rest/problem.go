@@ -184,8 +184,10 @@ func Status(code message.Code) int {
 	switch code {
 	case message.AdminRequired, message.TokenRequired, message.TokenRefused:
 		return http.StatusUnauthorized
-	case message.HostRefused, message.OriginRefused, message.ApprovalOwn, message.ApprovalSecond, message.RoleRefused, message.ScopeRefused, message.HubwideRequired, message.GrantRefused:
+	case message.HostRefused, message.OriginRefused, message.SameOriginNeeded, message.PolicyDenied, message.LoginForbidden, message.ApprovalOwn, message.ApprovalSecond, message.RoleRefused, message.ScopeRefused, message.HubwideRequired, message.GrantRefused:
 		return http.StatusForbidden
+	case message.LoginFailed, message.TokenInURL:
+		return http.StatusBadRequest
 	case message.HTTPMethodRefused:
 		return http.StatusMethodNotAllowed
 	case message.BodyLate:
@@ -195,7 +197,7 @@ func Status(code message.Code) int {
 	case message.TypeRefused:
 		return http.StatusUnsupportedMediaType
 	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
-		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown:
+		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown, message.LoginOff:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
@@ -213,7 +215,7 @@ func Status(code message.Code) int {
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
-	case message.ServerDown, message.ServerBroken, message.ShuttingDown,
+	case message.ServerDown, message.ServerBroken, message.LoginUnavailable, message.ShuttingDown,
 		message.StoreFull, message.StoreBusy, message.StoreUnavailable, message.AuditUnwritable, message.AuditUnreadable, message.AuditJournalUnusable:
 		return http.StatusServiceUnavailable
 	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable, message.FileUnwritable:

@@ -57,7 +57,7 @@ func (d *Door) servers() {
 		id: "testServer", method: http.MethodPost, path: "/test", group: aboutServers, summary: "Try a server out",
 		about: "Connects to it beside the one that may be running, which is not touched, asks for its tools and ends it again; " +
 			"90 seconds at most, and four at a time. An entry is tested as if it were written under the key, but is not saved.",
-		needs: hub.MayManage, hubwide: true, reads: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
+		needs: hub.MayManage, hubwide: true, limit: 1, example: map[string]any{"entry": exampleEntry()},
 		errors: []int{http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests, http.StatusInternalServerError},
 	}, d.test)
 }

@@ -40,6 +40,11 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	if e := d.opt.Audit.Fault(); e != nil {
 		s.Record.Reason = e.In(lang(ctx))
 	}
+	s.Policy = modesOf(d.opt.Policy())
+	p := principal(ctx)
+	if n, err := d.opt.Approvals.Waiting(ctx, &p); err == nil { // the status is there also when the database is not
+		s.Approvals = n
+	}
 	see, err := d.sight(ctx)
 	if err != nil {
 		return s // there is always a view of no group

@@ -56,7 +56,7 @@ func WriteConfig(tb testing.TB, servers ...Server) string {
 		}
 		fmt.Fprintf(&b, "\n  %q: %s", s.Key, entry)
 	}
-	b.WriteString("\n}}\n")
+	b.WriteString("\n},\n\"policy\": " + Observed + "}\n")
 	path := filepath.Join(tb.TempDir(), "toolcrib.json")
 	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 		tb.Fatal(err)
