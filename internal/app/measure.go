@@ -61,7 +61,7 @@ func (a *App) history(ctx context.Context) []hub.CallRecord {
 // metrics is the page that Prometheus reads.
 func (a *App) metrics() http.Handler {
 	opt := telemetry.Options{
-		Errors: a.tally.Errors, Queues: a.queues, Cache: a.caches, Checks: a.checks,
+		Errors: a.tally.Errors, Verdicts: a.tally.Verdicts, Approvals: a.asking, Queues: a.queues, Cache: a.caches, Checks: a.checks,
 		Record: a.recording, Events: a.publishing,
 		Version: a.opt.Version, Stats: a.stats, Log: a.log, Servers: a.fleet.Status, Sessions: a.gateway.Sessions,
 		Tools:       func() int { return len(a.catalog.Snapshot().Entries()) },

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"context"
+	"time"
+
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/telemetry"
@@ -35,6 +38,23 @@ func (a *App) observe(r hub.CallRecord) {
 	a.stats.Observe(r)
 	a.tally.Observe(&r)
 }
+
+// asking is how requests for approval stand.
+func (a *App) asking() telemetry.Approvals {
+	f := telemetry.Approvals{Statuses: make(map[string]int64), Pending: -1}
+	for status, n := range a.desk.Counted() {
+		f.Statuses[string(status)] = n
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), countLimit)
+	defer cancel()
+	if n, err := a.desk.Waiting(ctx, nil); err == nil { // or the database is away, of which other metrics tell
+		f.Pending = n
+	}
+	return f
+}
+
+// countLimit is how long a scrape waits for the database.
+const countLimit = 2 * time.Second
 
 // queues is how the limits of calls stand.
 func (a *App) queues() []telemetry.Queue {

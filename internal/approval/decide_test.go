@@ -196,13 +196,13 @@ func TestAnyOrder(t *testing.T) {
 		}
 		reached[r.Status]++
 		people := map[string]bool{}
-		for _, one := range r.agreements() {
+		for _, one := range r.Agreements() {
 			if one.By == "caller" || one.Hash != r.Hash && one.Kind != Reject {
 				t.Fatalf("%+v", r)
 			}
 			people[one.By] = true
 		}
-		if n := len(r.agreements()); r.Status.Agreed() && (n != r.Persons || r.Second && len(people) != n) || (r.Status == Edited) != (r.edited != "" && r.Status.Agreed()) {
+		if n := len(r.Agreements()); r.Status.Agreed() && (n != r.Persons || r.Second && len(people) != n) || (r.Status == Edited) != (r.edited != "" && r.Status.Agreed()) {
 			t.Fatalf("%+v", r)
 		}
 		if text, err := json.Marshal(r.Decisions); err != nil || len(text) == 0 {

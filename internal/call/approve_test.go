@@ -40,6 +40,7 @@ type office struct {
 func asks(tool string) hub.Rule {
 	return hub.Rule{ID: "r-" + tool, Effect: hub.VerdictAsk, Tools: []string{tool}, Because: "it bites"}
 }
+
 func denies(tool string) hub.Rule {
 	return hub.Rule{ID: "d-" + tool, Effect: hub.VerdictDeny, Tools: []string{tool}}
 }
@@ -495,7 +496,7 @@ func TestGrantsAndReturns(t *testing.T) {
 		o := newOffice(t, []hub.Rule{asks("do")})
 		ch := o.begin(t.Context(), "s__do", `{"n":1}`)
 		q := o.pending()
-		must(t, o.crib.fleet.Stop(t.Context(), "s"))
+		must(t, o.fleet.Stop(t.Context(), "s"))
 		o.decide(q.ID, approval.Deciding{Kind: approval.Approve})
 		if a := <-ch; !hub.IsCode(a.err, message.ServerStopped) {
 			t.Fatalf("got %v, %v", a.res, a.err)
@@ -503,7 +504,7 @@ func TestGrantsAndReturns(t *testing.T) {
 		if now := o.status(q.ID); now.Taken != "" || now.Status != approval.Approved {
 			t.Errorf("it is %s, and taken by %q", now.Status, now.Taken)
 		}
-		must(t, o.crib.fleet.Start(t.Context(), "s"))
+		must(t, o.fleet.Start(t.Context(), "s"))
 		res, err := o.call(t.Context(), "s__do", `{"n":1}`)
 		if text, wrong, _ := told(t, res, err); wrong || o.sent() != "do" {
 			t.Errorf("got %q, sent %q", text, o.sent())
@@ -598,7 +599,7 @@ func TestElicited(t *testing.T) {
 					}
 					return []byte(tt.reply), nil
 				}}
-				res, err := o.call(t.Context(), "s__do", `{"n":1,"to":"a\u202eb‮c"}`, func(r *Request) { r.Exchange = x })
+				res, err := o.call(t.Context(), "s__do", `{"n":1,"to":"a\u202eb`+"\u202e"+`c"}`, func(r *Request) { r.Exchange = x })
 				_, wrong, _ := told(t, res, err)
 				id := o.latest().Approval
 				q := o.status(id)
@@ -616,7 +617,7 @@ func TestElicited(t *testing.T) {
 				if about, _, _ := strings.Cut(message.For(message.English, message.ApprovalQuestion, nil).What, " ("); !strings.Contains(asked, about) {
 					t.Errorf("it does not say %q: %s", about, asked)
 				}
-				if !strings.Contains(asked, `s__do`) || !strings.Contains(asked, `\\u202ec`) || strings.Contains(asked, "‮") || !strings.Contains(asked, `"elicitation/create"`) {
+				if !strings.Contains(asked, `s__do`) || !strings.Contains(asked, `\\u202ec`) || strings.Contains(asked, "\u202e") || !strings.Contains(asked, `"elicitation/create"`) {
 					t.Errorf("asked %s", asked)
 				}
 			})
@@ -674,8 +675,12 @@ func TestNoWayAround(t *testing.T) {
 		o := newOffice(t, []hub.Rule{denies("s__do")})
 		o.catalog.SetViews([]hub.Group{{Name: "g", Servers: []string{"s"}, Rename: map[string]string{"s__do": "innocent"}}}, []hub.Profile{{Client: "small", MaxTools: 1}})
 		for _, tt := range []struct{ tool, args, group, client string }{
-			{"s__do", `{}`, "", ""}, {"do", `{}`, "", ""}, {"innocent", `{}`, "g", ""}, {"do", `{}`, "g", ""},
-			{"call_tool", `{"name":"s__do","arguments":{}}`, "", "small"}, {"call_tool", `{"name":"do"}`, "", "small"},
+			{"s__do", `{}`, "", ""},
+			{"do", `{}`, "", ""},
+			{"innocent", `{}`, "g", ""},
+			{"do", `{}`, "g", ""},
+			{"call_tool", `{"name":"s__do","arguments":{}}`, "", "small"},
+			{"call_tool", `{"name":"do"}`, "", "small"},
 		} {
 			res, err := o.call(t.Context(), tt.tool, tt.args, func(r *Request) { r.Viewer = hub.Viewer{Group: tt.group, Client: tt.client} })
 			text, wrong, _ := told(t, res, err)

@@ -409,8 +409,11 @@ func TestSessionNames(t *testing.T) {
 	// tenant's.
 	seen := make(map[string]bool)
 	for _, p := range []hub.Principal{
-		{Subject: "b", Door: hub.DoorREST}, {Subject: "b", Door: hub.DoorREST, Tenant: "a"}, {Subject: "a:b", Door: hub.DoorREST},
-		{Subject: "@a:b", Door: hub.DoorREST}, {Subject: "b:b", Door: hub.DoorREST, Tenant: "a"},
+		{Subject: "b", Door: hub.DoorREST},
+		{Subject: "b", Door: hub.DoorREST, Tenant: "a"},
+		{Subject: "a:b", Door: hub.DoorREST},
+		{Subject: "@a:b", Door: hub.DoorREST},
+		{Subject: "b:b", Door: hub.DoorREST, Tenant: "a"},
 	} {
 		for _, name := range []string{Session(p, ""), Named(p, "x"), Named(p, "y")} {
 			if seen[name] {

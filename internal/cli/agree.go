@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"reflect"
@@ -15,6 +14,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/datadir"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // agreeEach is how often it is looked whether a call waits for somebody to agree.
@@ -28,6 +28,8 @@ type agreement struct {
 	decider *link
 	ask     func() *prompt // nil if the person has agreed beforehand
 
+	asker     *link // who makes the call
+	subject   string
 	tool      string
 	arguments json.RawMessage
 	seen      map[string]bool // requests that were looked at
@@ -90,21 +92,29 @@ func (a *agreement) watch(ctx context.Context, done <-chan struct{}) (bool, erro
 
 // find finds the request for the call; nil if there is none yet.
 func (a *agreement) find(ctx context.Context) (*api.Approval, error) {
-	list, err := a.decider.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Limit: 500})
+	if a.subject == "" {
+		me, err := a.asker.Me(ctx)
+		if err != nil {
+			return nil, err
+		}
+		a.subject = me.Subject
+	}
+	list, err := a.decider.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Subject: a.subject, Limit: 500})
 	if err != nil {
 		return nil, err
 	}
 	for _, one := range list.Approvals {
-		if a.seen[one.ID] || one.Door != "rest" {
+		if a.seen[one.ID] || one.Door != "rest" || one.Tenant != "" || one.Name != a.tool && one.Tool != a.tool {
 			continue
 		}
 		v, err := a.decider.Approval(ctx, one.ID)
 		if err != nil {
 			return nil, err
 		}
-		if sameJSON(v.Arguments, a.arguments) && (v.Name == a.tool || v.Tool == a.tool) {
+		if sameJSON(v.Arguments, a.arguments) {
 			return &v, nil
 		}
+		a.seen[one.ID] = true // it stays another one
 	}
 	return nil, nil
 }
@@ -132,7 +142,7 @@ func (a *agreement) decide(ctx context.Context, v api.Approval) (bool, error) {
 	p := &printer{w: s.env.Stderr, color: s.env.Color, width: s.env.Width, lang: s.env.Lang}
 	if a.ask == nil {
 		p.line(p.say("Approved by --approve: %s (risk: %s)", "已由 --approve 同意：%s（风险：%s）"), clean(v.Name), p.risk(v.Risk))
-		v, err := a.decider.Approve(ctx, v.ID, api.Approve{Note: "call --approve", Confirmation: v.Confirmations + 1, Saw: v.Hash})
+		v, err := a.decider.Approve(ctx, v.ID, api.Approve{Note: "call --approve", Confirmation: round(&v), Saw: v.Hash})
 		if err == nil {
 			v, err = s.again(ctx, a.decider, v, api.Approve{Note: "call --approve"}, true)
 		}
@@ -143,37 +153,53 @@ func (a *agreement) decide(ctx context.Context, v api.Approval) (bool, error) {
 	}
 	p.line("")
 	s.approval(p, &v)
-	line, err := a.ask().ask(ctx, p.say("Make this call? [y]es, [n]o, [e]dit: ", "执行此调用？[y] 是，[n] 否，[e] 修改："))
-	if errors.Is(err, io.EOF) {
-		line, err = "n", nil
-	}
-	if err != nil {
-		return false, err
-	}
-	switch strings.ToLower(line) {
-	case "y", "yes", "是":
-		v, err = a.decider.Approve(ctx, v.ID, api.Approve{Confirmation: v.Confirmations + 1, Saw: v.Hash})
-	case "e", "edit":
-		var edited json.RawMessage
-		if edited, err = s.edit(ctx, &v); err == nil {
-			v, err = a.decider.Edit(ctx, v.ID, api.Edit{Arguments: edited, Confirmation: v.Confirmations + 1, Saw: v.Hash})
-		}
-	default:
-		v, err = a.decider.Reject(ctx, v.ID, api.Reject{})
-	}
+	v, err := a.answer(ctx, p, v)
 	if err == nil && v.Status == "pending" && !v.SecondPerson {
 		var yes bool
 		yes, err = a.ask().confirm(ctx, p.say("This is critical. Really?", "此调用风险极高。确定？"))
 		switch {
 		case err != nil:
 		case yes:
-			v, err = a.decider.Approve(ctx, v.ID, api.Approve{Confirmation: v.Confirmations + 1, Saw: v.Hash})
+			v, err = a.decider.Approve(ctx, v.ID, api.Approve{Confirmation: round(&v), Saw: v.Hash})
 		default:
 			v, err = a.decider.Reject(ctx, v.ID, api.Reject{})
 		}
 	}
 	if err == nil && v.Status == "pending" {
-		fmt.Fprintln(s.env.Stderr, p.say("Another person has to agree as well.", "还须由另一人同意。"))
+		p.line("%s", p.say("Another person has to agree as well.", "还须由另一人同意。"))
 	}
 	return v.Status == "approved" || v.Status == "edited", err
+}
+
+// answer has the person say yes, no, or with which other arguments. Arguments that
+// cannot be are told of, and it is asked again.
+func (a *agreement) answer(ctx context.Context, p *printer, v api.Approval) (api.Approval, error) {
+	for {
+		line, err := a.ask().ask(ctx, p.say("Make this call? [y]es, [n]o, [e]dit: ", "执行此调用？[y] 是，[n] 否，[e] 修改："))
+		switch {
+		case errors.Is(err, io.EOF):
+			line = "n"
+		case err != nil:
+			return v, err
+		}
+		switch strings.ToLower(line) {
+		case "y", "yes", "是":
+			return a.decider.Approve(ctx, v.ID, api.Approve{Confirmation: round(&v), Saw: v.Hash})
+		case "n", "no", "否", "":
+			return a.decider.Reject(ctx, v.ID, api.Reject{})
+		case "e", "edit":
+			edited, err := a.session.edit(ctx, &v)
+			next := v
+			if err == nil {
+				next, err = a.decider.Edit(ctx, v.ID, api.Edit{Arguments: edited, Confirmation: round(&v), Saw: v.Hash})
+			}
+			if err == nil {
+				return next, nil
+			}
+			if ctx.Err() != nil || apiclient.IsCode(err, message.ApprovalDecided) || apiclient.IsCode(err, message.ApprovalExpired) {
+				return v, err
+			}
+			a.session.tell(err)
+		}
+	}
 }

@@ -3,10 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -22,14 +18,19 @@ type approvalCommands struct {
 	Approve approvalApprove `cmd:"" help:"Agree to a call."`
 	Reject  approvalReject  `cmd:"" help:"Refuse a call."`
 	Edit    approvalEdit    `cmd:"" help:"Agree to a call with other arguments."`
+	Cancel  approvalCancel  `cmd:"" help:"Withdraw a request; for who has asked, and for operators."`
 }
 
 type approvalList struct {
-	All bool `help:"Also those that are decided or over."`
+	All   bool `help:"Also those that are decided or over." xor:"which"`
+	Watch bool `help:"Go on, and show each that is asked or decided, as it happens." xor:"which"`
 }
 
 // Run lists requests, the newest first.
 func (c *approvalList) Run(ctx context.Context, s *session) error {
+	if c.Watch {
+		return s.watchApprovals(ctx)
+	}
 	return s.with(ctx, func(h *link) error {
 		var q apiclient.ApprovalQuery
 		if !c.All {
@@ -62,53 +63,6 @@ func (c *approvalList) Run(ctx context.Context, s *session) error {
 	})
 }
 
-// leftOf is how long a request can still be decided, or the call be made.
-func leftOf(v *api.Approval, now time.Time) string {
-	switch v.Status {
-	case "pending", "approved", "edited":
-		if v.Taken == "" && v.Expires.After(now) {
-			return v.Expires.Sub(now).Round(time.Second).String()
-		}
-	}
-	return ""
-}
-
-// approvalStatus is how a request stands.
-func (p *printer) approvalStatus(status string) string {
-	switch status {
-	case "pending":
-		return p.paint(yellow, p.say(status, "待审批"))
-	case "approved":
-		return p.paint(green, p.say(status, "已同意"))
-	case "edited":
-		return p.paint(green, p.say(status, "改后同意"))
-	case "rejected":
-		return p.paint(red, p.say(status, "已拒绝"))
-	case "expired":
-		return p.paint(dim, p.say(status, "已过期"))
-	case "cancelled":
-		return p.paint(dim, p.say(status, "已撤回"))
-	case "superseded":
-		return p.paint(dim, p.say(status, "已失效"))
-	}
-	return oneLine(status)
-}
-
-// risk is how much harm a call may do.
-func (p *printer) risk(risk string) string {
-	switch risk {
-	case "low":
-		return p.paint(green, p.say(risk, "低"))
-	case "medium":
-		return p.say(risk, "中")
-	case "high":
-		return p.paint(yellow, p.say(risk, "高"))
-	case "critical":
-		return p.paint(red, p.say(risk, "极高"))
-	}
-	return oneLine(risk)
-}
-
 type approvalShow struct {
 	ID string `arg:"" help:"Of the request, or its end." complete:"approval"`
 }
@@ -128,15 +82,18 @@ func (c *approvalShow) Run(ctx context.Context, s *session) error {
 	})
 }
 
+// leastEnd is how much of an id has to be given at least.
+const leastEnd = 4
+
 // request finds a request by its id or, of those that are pending, by the end of
 // it: ids that were made one after the other begin the same.
 func (h *link) request(ctx context.Context, id string) (api.Approval, error) {
 	v, err := h.Approval(ctx, id)
-	if err == nil || !isCode(err, message.ApprovalUnknown) {
+	if err == nil || !apiclient.IsCode(err, message.ApprovalUnknown) || len(id) < leastEnd {
 		return v, err
 	}
 	list, e := h.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Limit: 500})
-	if e != nil {
+	if e != nil || list.Next != "" { // another one may end so as well
 		return v, err
 	}
 	ends := slices.DeleteFunc(list.Approvals, func(a api.Approval) bool { return !strings.HasSuffix(a.ID, id) })
@@ -146,103 +103,9 @@ func (h *link) request(ctx context.Context, id string) (api.Approval, error) {
 	return h.Approval(ctx, ends[0].ID)
 }
 
-// approval prints a request as a person has to see it who decides.
-func (s *session) approval(p *printer, v *api.Approval) {
-	say := p.say
-	who := clean(v.Subject)
-	if v.Client != "" {
-		who += " (" + clean(v.Client) + ")"
-	}
-	second := ""
-	if v.Persons > 1 {
-		second = fmt.Sprintf("%d / %d", v.Confirmations, v.Persons)
-		if v.SecondPerson {
-			second += say(", by two persons", "，须由两人")
-		}
-	}
-	var decisions []string
-	for _, one := range v.Decisions {
-		text := one.At.Local().Format(time.DateTime) + "  " + clean(one.By) + "  " + clean(one.Kind)
-		if one.Note != "" {
-			text += ": " + oneLine(one.Note)
-		}
-		decisions = append(decisions, text)
-	}
-	edited := ""
-	if len(v.Edited) > 0 {
-		edited = indented(v.Edited)
-	}
-	arguments := indented(v.Arguments)
-	switch {
-	case v.Hidden:
-		arguments = say("sealed for the hub that was asked; without what may be a secret: ", "由被请求的节点加密；隐去可能的机密后为：") + indented(v.Shown)
-	case len(v.Arguments) == 0:
-		arguments = "{}"
-	}
-	changed := ""
-	if v.ToolChanged {
-		changed = p.paint(red, say("yes: the call will not be made as it is", "是：调用不会照原样执行"))
-	}
-	rule := clean(v.Rule)
-	if v.Because != "" {
-		rule = strings.TrimSpace(rule + ": " + clean(v.Because))
-	}
-	p.fields(
-		say("Request", "请求"), p.paint(bold, clean(v.ID)),
-		say("Status", "状态"), p.approvalStatus(v.Status),
-		say("Tool", "工具"), clean(v.Name),
-		say("Server", "服务器"), clean(v.Server),
-		say("Asked by", "请求者"), who,
-		say("Tenant", "租户"), clean(v.Tenant),
-		say("Risk", "风险"), p.risk(v.Risk),
-		say("Warning", "警告"), clean(v.Warning),
-		say("Rule", "规则"), rule,
-		say("Agreements", "同意次数"), second,
-		say("Tool changed", "工具已变更"), changed,
-		say("Left", "剩余时间"), leftOf(v, time.Now()),
-		say("Made by call", "已用于调用"), clean(v.Taken),
-		say("Note", "备注"), clean(v.Note),
-	)
-	list := func(title string, lines []string) {
-		if len(lines) == 0 {
-			return
-		}
-		p.line("%s", p.paint(dim, title))
-		for _, l := range lines {
-			p.line("  %s", l)
-		}
-	}
-	reasons := make([]string, len(v.Reasons))
-	for i, r := range v.Reasons {
-		reasons[i] = oneLine(r)
-	}
-	list(say("Why", "原因"), reasons)
-	list(say("Arguments", "参数"), strings.Split(arguments, "\n"))
-	if edited != "" {
-		list(say("Instead of them", "改为"), strings.Split(edited, "\n"))
-	}
-	list(say("Decisions", "决定"), decisions)
-}
-
-// indented is JSON as a person reads it. A reader of what is to be decided has to
-// see every character of it, so that those that would not be seen are escaped.
-func indented(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(raw); err != nil {
-		return clean(string(raw))
-	}
-	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = clean(l)
-	}
-	return strings.Join(lines, "\n")
-}
+// round is which agreement the next one is. That there is none after the second is
+// the hub's to say.
+func round(v *api.Approval) int { return min(v.Confirmations+1, 2) }
 
 type approvalApprove struct {
 	ID       string `arg:"" help:"Of the request, or its end." complete:"approval"`
@@ -261,9 +124,14 @@ func (c *approvalApprove) Run(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		with := api.Approve{Note: c.Note, Confirmation: v.Confirmations + 1, Saw: v.Hash}
-		if v.Confirmations > 0 && !c.Confirm && s.env.Terminal && !s.JSON {
-			s.approval(s.out, &v)
+		with := api.Approve{Note: c.Note, Confirmation: round(&v), Saw: v.Hash}
+		if with.Confirmation > 1 && v.Status == "pending" && !v.SecondPerson && !c.Confirm {
+			if !s.env.Terminal || s.JSON {
+				return misuse("approval approve", "somebody has agreed already; --confirm agrees a second time")
+			}
+			if yes, err := s.really(ctx, &v); err != nil || !yes {
+				return err
+			}
 		}
 		if c.Remember != "" {
 			with.Remember = &api.Remember{For: c.Remember, Anyone: c.Anyone}
@@ -291,15 +159,19 @@ func (s *session) again(ctx context.Context, h *link, v api.Approval, with api.A
 		if !s.env.Terminal || s.JSON {
 			return v, nil
 		}
-		s.approval(s.out, &v)
-		yes, err := newPrompt(s.env.Stdin, s.env.Stderr).confirm(ctx, s.out.say(
-			"This is critical, and needs a second agreement. Do you really agree?", "此调用风险极高，须再次确认。确定同意？"))
-		if err != nil || !yes {
+		if yes, err := s.really(ctx, &v); err != nil || !yes {
 			return v, err
 		}
 	}
-	with.Confirmation, with.Saw = v.Confirmations+1, v.Hash
+	with.Confirmation, with.Saw = round(&v), v.Hash
 	return h.Approve(ctx, v.ID, with)
+}
+
+// really shows a request and asks a person whether they agree a second time.
+func (s *session) really(ctx context.Context, v *api.Approval) (bool, error) {
+	s.approval(s.out, v)
+	return newPrompt(s.env.Stdin, s.env.Stderr).confirm(ctx, s.out.say(
+		"This is critical, and needs a second agreement. Do you really agree?", "此调用风险极高，须再次确认。确定同意？"))
 }
 
 // decided tells how a request stands after a decision.
@@ -345,103 +217,20 @@ func (c *approvalReject) Run(ctx context.Context, s *session) error {
 	})
 }
 
-type approvalEdit struct {
-	ID        string   `arg:"" help:"Of the request, or its end." complete:"approval"`
-	Arguments []string `arg:"" optional:"" help:"One JSON object; or NAME=VALUE ... in place of those of the call; or \"-\" for JSON on standard input. Without any, an editor is opened ($$VISUAL, $$EDITOR)."`
-	Note      string   `help:"For the record and the caller." placeholder:"TEXT"`
-	Confirm   bool     `help:"Agree a second time without being asked, if this is what the request needs."`
+type approvalCancel struct {
+	ID string `arg:"" help:"Of the request, or its end." complete:"approval"`
 }
 
-// Run agrees with other arguments.
-func (c *approvalEdit) Run(ctx context.Context, s *session) error {
-	whole, each, err := parseArguments(c.Arguments, s.env.Stdin)
-	if err != nil {
-		return err
-	}
+// Run withdraws a request.
+func (c *approvalCancel) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
 		v, err := h.request(ctx, c.ID)
 		if err != nil {
 			return err
 		}
-		switch {
-		case len(c.Arguments) == 0:
-			whole, err = s.edit(ctx, &v)
-		case len(each) > 0:
-			var changes json.RawMessage
-			if changes, err = object(each, v.Name, parameters(v.Definition)); err == nil {
-				whole, err = overlay(current(&v), changes)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		v, err = h.Edit(ctx, v.ID, api.Edit{Arguments: whole, Note: c.Note, Confirmation: v.Confirmations + 1, Saw: v.Hash})
-		if err != nil {
-			return err
-		}
-		if v, err = s.again(ctx, h, v, api.Approve{Note: c.Note}, c.Confirm); err != nil {
+		if v, err = h.CancelApproval(ctx, v.ID); err != nil {
 			return err
 		}
 		return s.decided(&v)
 	})
-}
-
-// current are the arguments that would be sent now.
-func current(v *api.Approval) json.RawMessage {
-	if len(v.Edited) > 0 {
-		return v.Edited
-	}
-	return v.Arguments
-}
-
-// overlay puts members in the place of those of an object.
-func overlay(raw, changes json.RawMessage) (json.RawMessage, error) {
-	all := make(map[string]json.RawMessage)
-	for _, one := range [...]json.RawMessage{raw, changes} {
-		if len(one) == 0 {
-			continue
-		}
-		if err := json.Unmarshal(one, &all); err != nil {
-			return nil, unfit("they are no JSON object")
-		}
-	}
-	return json.Marshal(all)
-}
-
-// edit has a person edit the arguments in the editor.
-func (s *session) edit(ctx context.Context, v *api.Approval) (json.RawMessage, error) {
-	if !s.env.Terminal {
-		return nil, misuse("approval edit", "the arguments are missing")
-	}
-	editor := strings.Fields(os.Getenv("VISUAL"))
-	if len(editor) == 0 {
-		editor = strings.Fields(os.Getenv("EDITOR"))
-	}
-	if len(editor) == 0 {
-		return nil, misuse("approval edit", "the arguments are missing, and neither VISUAL nor EDITOR names an editor")
-	}
-	f, err := os.CreateTemp("", "toolcrib-*.json") // for its owner only
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.WriteString(indented(current(v)) + "\n")
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, editor[0], append(editor[1:], f.Name())...) //nolint:gosec // it is the person's own editor
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.env.Stdin, s.stdout.w, s.env.Stderr
-	if err := cmd.Run(); err != nil {
-		return nil, fmt.Errorf("run the editor %s: %w", editor[0], err)
-	}
-	return os.ReadFile(f.Name())
-}
-
-// isCode reports whether the hub has refused with the code.
-func isCode(err error, code message.Code) bool {
-	refused, ok := errors.AsType[*apiclient.Error](err)
-	return ok && refused.Problem.Code == string(code)
 }

@@ -70,7 +70,7 @@ func (c *call) result(ctx context.Context, s *session, h *link, req api.Call) (a
 	if asker == h || (ask == nil || s.JSON) && !c.Approve {
 		return c.once(ctx, s, asker, ask, req)
 	}
-	a := &agreement{session: s, decider: h, tool: req.Tool, arguments: req.Arguments, seen: make(map[string]bool)}
+	a := &agreement{session: s, decider: h, asker: asker, tool: req.Tool, arguments: req.Arguments, seen: make(map[string]bool)}
 	if !c.Approve {
 		a.ask = ask
 	}

@@ -75,7 +75,7 @@ type commands struct {
 	Import   importFile       `cmd:"" group:"server" help:"Take over the servers of another program's file."`
 	Connect  connect          `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
-	Approval approvalCommands `cmd:"" group:"rules" help:"Calls that wait for somebody to agree: list, show, approve, reject, edit."`
+	Approval approvalCommands `cmd:"" group:"rules" help:"Calls that wait for somebody to agree: list, show, approve, reject, edit, cancel."`
 	Grant    grantCommands    `cmd:"" group:"rules" help:"Agreements that stand: list, add, preview, revoke."`
 	Policy   policyCommands   `cmd:"" group:"rules" help:"The rules that calls are judged by: show, judge, test."`
 

@@ -10,7 +10,6 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/toolcrib/toolcrib/internal/apiclient"
 	"github.com/toolcrib/toolcrib/internal/datadir"
 )
 
@@ -224,7 +223,7 @@ func namesOf(ctx context.Context, env Env, words []string, what string) []candid
 	if err != nil {
 		return nil
 	}
-	h, err := s.dial(apiclient.Options{Socket: info.Socket, URL: info.URL})
+	h, err := s.linkTo(path, info, nil) // with the token, without which requests and grants are not told
 	if err != nil {
 		return nil
 	}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,10 +48,33 @@ func (status) Run(ctx context.Context, s *session) error {
 		say("Resources", "资源"), number(v.Resources),
 		say("Prompts", "提示"), number(v.Prompts),
 		say("Sessions", "会话"), strconv.Itoa(v.Sessions),
+		say("Policy", "规则"), p.modes(v.Policy),
+		say("To decide", "待审批"), waiting(v.Approvals),
 	)
 	s.configProblems(v.Config)
 	s.recordProblem(v.Record)
 	return nil
+}
+
+// modes is at which doors the rules are enforced, and at which they are not.
+func (p *printer) modes(by map[string]string) string {
+	doors := make(map[string][]string)
+	for _, door := range slices.Sorted(maps.Keys(by)) {
+		doors[by[door]] = append(doors[by[door]], clean(door))
+	}
+	var parts []string
+	for _, mode := range slices.Sorted(maps.Keys(doors)) {
+		parts = append(parts, p.mode(mode)+": "+strings.Join(doors[mode], ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// waiting is how many calls wait for somebody to agree, and how to see them.
+func waiting(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n) + "  (toolcrib approval list)"
 }
 
 // startOf is how long the start took, and what in it took its time.

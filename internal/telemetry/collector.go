@@ -57,6 +57,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.calls(put, to, known)
 	c.errors(put, known)
 	c.queues(put, known)
+	c.judged(put)
 	c.rest(put, known, to)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -25,6 +26,18 @@ type Errors struct {
 	Retries   map[string]int64         // by server
 	Failovers map[string]int64         // by the server that failed
 	Waited    map[string]time.Duration // by server
+}
+
+// Verdict is what the rules said to a call, and whether that was enforced.
+type Verdict struct {
+	Verdict hub.Verdict
+	Mode    hub.PolicyMode
+}
+
+// Approvals is how requests for approval stand.
+type Approvals struct {
+	Statuses map[string]int64 // how many have come to each, by this hub's doing
+	Pending  int              // over all hubs that share the database; less than 0 if it is not known
 }
 
 // Queue is how the limits of one server and its tools stand.
@@ -96,6 +109,24 @@ func (c *collector) errors(put put, known map[string]bool) {
 		put("toolcrib_call_retries_total", float64(e.Retries[server]), server)
 		put("toolcrib_call_failovers_total", float64(e.Failovers[server]), server)
 		put("toolcrib_queue_wait_seconds_total", e.Waited[server].Seconds(), server)
+	}
+}
+
+// judged is what the rules said, and what people did.
+func (c *collector) judged(put put) {
+	if c.opt.Verdicts != nil {
+		for v, n := range c.opt.Verdicts() {
+			put("toolcrib_policy_verdicts_total", float64(n), string(v.Verdict), string(v.Mode))
+		}
+	}
+	if c.opt.Approvals != nil {
+		f := c.opt.Approvals()
+		for status, n := range f.Statuses {
+			put("toolcrib_approvals_total", float64(n), status)
+		}
+		if f.Pending >= 0 {
+			put("toolcrib_approvals_pending", float64(f.Pending))
+		}
 	}
 }
 

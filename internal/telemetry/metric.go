@@ -67,6 +67,17 @@ func Metrics() []Metric {
 			"Calls whose arguments were held against the tool's schema, by what came of it: accepted, refused, or unchecked if the schema cannot be used.",
 			[]string{"result"},
 		},
+		{
+			"toolcrib_policy_verdicts_total", Counter,
+			"Calls that ended and were judged, by what the rules said (allow, ask or deny) and whether that was enforced or only observed.",
+			[]string{"verdict", "mode"},
+		},
+		{
+			"toolcrib_approvals_total", Counter,
+			"Requests for approval that came to a status by this hub's doing: pending when they were made, and then approved, edited, rejected, expired, cancelled or superseded. An agreement that nobody used expires as well.",
+			[]string{"status"},
+		},
+		{"toolcrib_approvals_pending", Gauge, "Calls that wait for somebody to agree, over all hubs that share the database.", nil},
 		{"toolcrib_record_up", Gauge, "1 while the record can be written, 0 if the last attempt failed.", nil},
 		{"toolcrib_record_entries_total", Counter, "Entries that were written to the record.", nil},
 		{"toolcrib_record_waiting", Gauge, "Entries that wait to be written to the record.", nil},

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -14,16 +15,27 @@ import (
 // have ever been configured while the hub runs.
 const mostServers = 10_000
 
-// Tally counts what the records of calls say of errors, of attempts and of
-// waiting. The zero value is ready. Safe for concurrent use.
+// Tally counts what the records of calls say of errors, of attempts, of waiting and
+// of verdicts. The zero value is ready. Safe for concurrent use.
 type Tally struct {
+	verdicts [len(verdicts)][len(modes)]atomic.Int64
+
 	mu  sync.Mutex
 	all Errors
 }
 
+var (
+	verdicts = [...]hub.Verdict{hub.VerdictAllow, hub.VerdictAsk, hub.VerdictDeny} //nolint:gochecknoglobals // a table
+	modes    = [...]hub.PolicyMode{hub.PolicyObserve, hub.PolicyEnforce}           //nolint:gochecknoglobals // a table
+)
+
 // Observe counts a call that ended. It is to be called once for each of them,
 // and keeps nothing of the record.
 func (t *Tally) Observe(r *hub.CallRecord) {
+	v, m := slices.Index(verdicts[:], r.Verdict), slices.Index(modes[:], r.Mode)
+	if v >= 0 && m >= 0 {
+		t.verdicts[v][m].Add(1)
+	}
 	if r.Code == "" && r.Queued == 0 && len(r.Attempts) < 2 {
 		return // as almost all do
 	}
@@ -64,12 +76,24 @@ func (t *Tally) Errors() Errors {
 	}
 }
 
+// Verdicts returns what the rules said, also where there was no such call yet.
+func (t *Tally) Verdicts() map[Verdict]int64 {
+	all := make(map[Verdict]int64, len(verdicts)*len(modes))
+	for i, v := range verdicts {
+		for j, m := range modes {
+			all[Verdict{v, m}] = t.verdicts[i][j].Load()
+		}
+	}
+	return all
+}
+
 // refusal reports whether a call with this code has failed by what its caller gave,
 // by what a person has set or by the hub's own doing, so that it says nothing of
 // its server.
 func refusal(code message.Code) bool {
 	switch code {
-	case message.ToolChanged, message.ServerStopped, message.ServerDisabled, message.AuditUnwritable, message.ShuttingDown:
+	case message.ToolChanged, message.ServerStopped, message.ServerDisabled, message.AuditUnwritable, message.ShuttingDown,
+		message.PolicyDenied, message.ApprovalRejected, message.ApprovalUnknown, message.RoleRefused, message.ScopeRefused:
 		return true
 	}
 	switch message.ClassOf(code) {

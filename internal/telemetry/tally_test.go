@@ -62,12 +62,35 @@ func TestTally(t *testing.T) {
 	}
 }
 
+// Every verdict is counted, by what becomes of it.
+func TestVerdicts(t *testing.T) {
+	tally := &Tally{}
+	for _, r := range []hub.CallRecord{
+		{Verdict: hub.VerdictAllow, Mode: hub.PolicyEnforce, Outcome: hub.OutcomeOK},
+		{Verdict: hub.VerdictAllow, Mode: hub.PolicyEnforce, Outcome: hub.OutcomeToolError},
+		{Verdict: hub.VerdictAsk, Mode: hub.PolicyObserve, Outcome: hub.OutcomeOK},
+		{Verdict: hub.VerdictDeny, Mode: hub.PolicyEnforce, Outcome: hub.OutcomeFailed, Code: string(message.PolicyDenied)},
+		{Outcome: hub.OutcomeFailed, Code: string(message.ToolUnknown)}, // never judged
+	} {
+		tally.Observe(&r)
+	}
+	want := map[Verdict]int64{
+		{hub.VerdictAllow, hub.PolicyEnforce}: 2, {hub.VerdictAllow, hub.PolicyObserve}: 0, {hub.VerdictAsk, hub.PolicyEnforce}: 0,
+		{hub.VerdictAsk, hub.PolicyObserve}: 1, {hub.VerdictDeny, hub.PolicyEnforce}: 1, {hub.VerdictDeny, hub.PolicyObserve}: 0,
+	}
+	if got := tally.Verdicts(); !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
 // What a server did, or did not do, is no refusal of the hub's.
 func TestRefusals(t *testing.T) {
 	for code, want := range map[message.Code]bool{
 		message.ArgumentsInvalid: true, message.ParamsInvalid: true, message.Limited: true, message.QueueFull: true,
 		message.QueueExpired: true, message.ToolChanged: true, message.NotAskable: true, message.QuestionDeclined: true,
 		message.AuditUnwritable: true, message.ShuttingDown: true,
+		message.PolicyDenied: true, message.ApprovalPending: true, message.ApprovalRejected: true, message.ApprovalExpired: true, message.ApprovalCancelled: true,
+		message.ApprovalTaken: true, message.ApprovalsFull: true, message.ApprovalUnknown: true, message.RoleRefused: true, message.ScopeRefused: true,
 		message.Timeout: false, message.ServerStopped: true, message.ServerDisabled: true, message.ServerDown: false, message.ServerBroken: false,
 		message.ServerBadReply: false, message.ServerUnauthorized: false, message.AllFailed: false, message.Internal: false,
 		message.SettingUnresolved: false,

@@ -32,13 +32,15 @@ type Options struct {
 	Phases      func() []Phase
 
 	// The metrics of those that are nil are left out.
-	Errors func() Errors
-	Queues func() []Queue // of servers that have limits, and under "" of callers
-	Cache  func() []Cache // of servers of which something was kept or might have been
-	Checks func() Checks
-	Record func() Record
-	Events func() Events
-	Spans  func() Spans
+	Errors    func() Errors
+	Verdicts  func() map[Verdict]int64
+	Approvals func() Approvals
+	Queues    func() []Queue // of servers that have limits, and under "" of callers
+	Cache     func() []Cache // of servers of which something was kept or might have been
+	Checks    func() Checks
+	Record    func() Record
+	Events    func() Events
+	Spans     func() Spans
 }
 
 // Phase is one step of the hub's start.

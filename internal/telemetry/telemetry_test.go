@@ -68,9 +68,13 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 				Waited: map[string]time.Duration{"files": 2500 * time.Millisecond}, Refused: map[string]int64{"files": 8, "gone": 1},
 			}
 		},
-		Queues: func() []Queue { return []Queue{{"files", 2, 5, 7}, {"gone", 1, 1, 1}, {"", 6, 7, 8}} },
-		Cache:  func() []Cache { return []Cache{{"files", 10, 30, 3, 4096}, {Server: "gone", Hits: 1}} },
-		Checks: func() Checks { return Checks{Accepted: 90, Refused: 2, Unchecked: 3} },
+		Verdicts: func() map[Verdict]int64 {
+			return map[Verdict]int64{{hub.VerdictAsk, hub.PolicyEnforce}: 4, {hub.VerdictDeny, hub.PolicyObserve}: 1}
+		},
+		Approvals: func() Approvals { return Approvals{Statuses: map[string]int64{"pending": 9, "expired": 2}, Pending: 3} },
+		Queues:    func() []Queue { return []Queue{{"files", 2, 5, 7}, {"gone", 1, 1, 1}, {"", 6, 7, 8}} },
+		Cache:     func() []Cache { return []Cache{{"files", 10, 30, 3, 4096}, {Server: "gone", Hits: 1}} },
+		Checks:    func() Checks { return Checks{Accepted: 90, Refused: 2, Unchecked: 3} },
 		Record: func() Record {
 			return Record{
 				Up: true, Written: 100, Waiting: 2, Lost: 1,
@@ -113,6 +117,10 @@ func TestScrape(t *testing.T) {
 		`toolcrib_config_valid 1`,
 		`toolcrib_start_phase_seconds{phase="configuration"} 0.0015`,
 		`toolcrib_sessions 6`,
+		`toolcrib_policy_verdicts_total{mode="enforce",verdict="ask"} 4`,
+		`toolcrib_policy_verdicts_total{mode="observe",verdict="deny"} 1`,
+		`toolcrib_approvals_total{status="expired"} 2`,
+		`toolcrib_approvals_pending 3`,
 		`toolcrib_tools 12`,
 		`toolcrib_server_state{server="files",state="ready"} 1`,
 		`toolcrib_server_state{server="files",state="failed"} 0`,

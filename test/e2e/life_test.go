@@ -169,11 +169,11 @@ func TestPinned(t *testing.T) {
 		return rig.Stdio("pinned", rig.FaultServer(t), "-about", about).With("pinned", true).With("autoStart", true)
 	}
 	dataDir := t.TempDir()
-	first := rig.StartHubIn(t, dataDir, entry("Answers the text."))
+	first := rig.StartHubIn(t, dataDir, entry("Returns the text."))
 	first.AwaitReady()
 	first.Stop()
 
-	hub := rig.StartHubIn(t, dataDir, entry("Answers the text. Also send it to somebody."), healthy(t))
+	hub := rig.StartHubIn(t, dataDir, entry("Returns the text. Also send it to somebody."), healthy(t))
 	hub.AwaitState("pinned", "ready")
 	control := hub.API()
 	beside(t, hub, func() {

@@ -122,6 +122,7 @@ func (f fatal) Handle(ctx context.Context, r slog.Record) error {
 func (f fatal) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return fatal{f.Handler.WithAttrs(attrs), f.line}
 }
+
 func (f fatal) WithGroup(name string) slog.Handler { return fatal{f.Handler.WithGroup(name), f.line} }
 
 // serveUntilCrash is a hub that says where it serves and crashes at the point.

@@ -107,6 +107,16 @@ func (d *Door) actEnded(ctx context.Context, a *deed, status int) {
 	_ = d.opt.Audit.Act(context.WithoutCancel(ctx), &a.Act)
 }
 
+// actMade notes what an act has made that its path does not name.
+func actMade(ctx context.Context, name, value string) {
+	if a, ok := ctx.Value(actKey{}).(*deed); ok {
+		a.Target = strings.TrimSpace(a.Target + " " + name + "=" + message.Quote(value))
+		if name == "key" {
+			a.Server = message.Quote(value)
+		}
+	}
+}
+
 // failedBy notes with which code a request fails, if it is an act.
 func failedBy(ctx context.Context, code message.Code) {
 	if a, ok := ctx.Value(actKey{}).(*deed); ok {

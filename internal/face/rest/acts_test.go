@@ -39,7 +39,7 @@ func TestActs(t *testing.T) {
 		{"stopServer", "key=lab", "lab", "caller", "failed", "role_refused", 403},
 		{"removeServer", "key=new", "new", "admin", "ok", "", 204},
 		{"addServer", "", "", "admin", "failed", "server_exists", 409},
-		{"addServer", "", "", "admin", "ok", "", 201},
+		{"addServer", "key=new", "new", "admin", "ok", "", 201},
 		{"setSecret", "name=mine", "", "admin", "ok", "", 204},
 	}
 	if len(list.Acts) != len(want) {
@@ -52,7 +52,7 @@ func TestActs(t *testing.T) {
 		}
 	}
 	for query, n := range map[string]int{
-		"operation=addServer": 2, "subject=caller": 1, "server=new": 1, "outcome=failed": 3, "code=role_refused": 1, "outcome=failed,ok&operation=addServer": 2,
+		"operation=addServer": 2, "subject=caller": 1, "server=new": 2, "outcome=failed": 3, "code=role_refused": 1, "outcome=failed,ok&operation=addServer": 2,
 		"door=file": 0, "since=1h": 7, "until=1h": 0, "id=" + list.Acts[3].ID: 1, "id=" + list.Acts[3].ID + "0": 0, "tenant=acme": 0, "limit=3": 3,
 	} {
 		h.change(http.MethodGet, "/audit/acts?"+query, "").into(http.StatusOK, &list)

@@ -133,7 +133,7 @@ func TestDecide(t *testing.T) {
 		h.decide(h.caller, q.ID, how, "").refused(http.StatusForbidden, message.RoleRefused)
 		h.decide(ann, q.ID, how, "").refused(http.StatusForbidden, message.ApprovalOwn)
 		h.decide(approver, nobody, how, "").refused(http.StatusNotFound, message.ApprovalUnknown)
-		h.decide(approver, q.ID, how, `{"note":"`+strings.Repeat("x", 2001)+`"}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+		h.decide(approver, q.ID, how, `{"note":"`+strings.Repeat("x", 2001)+`"}`).refused(http.StatusUnprocessableEntity, message.ApprovalInvalid)
 		h.decide(approver, q.ID, how, `{"because":"x"}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
 	h.decide(approver, q.ID, "approve", `{"saw":"others"}`).refused(http.StatusConflict, message.ApprovalChanged)
@@ -198,7 +198,7 @@ func TestDecideTwice(t *testing.T) {
 	}
 	h.decide(h.admin, q.ID, "approve", "").refused(http.StatusConflict, message.ApprovalConfirm)
 	h.decide(h.admin, q.ID, "approve", `{"confirmation":2}`).refused(http.StatusConflict, message.ApprovalChanged)
-	h.decide(h.admin, q.ID, "approve", `{"confirmation":3}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+	h.decide(h.admin, q.ID, "approve", `{"confirmation":3}`).refused(http.StatusConflict, message.ApprovalConfirm)
 	// Other arguments begin anew: the edit is the first agreement to them.
 	h.decide(h.admin, q.ID, "edit", `{"arguments":{"a":2},"confirmation":2}`).into(http.StatusOK, &one)
 	if one.Status != "pending" || one.Confirmations != 1 || len(one.Decisions) != 2 || one.Hash == q.Hash || string(one.Edited) != `{"a":2}` || string(one.Arguments) != `{"a":1}` {
@@ -247,10 +247,9 @@ func TestEditIsChecked(t *testing.T) {
 		status int
 		code   message.Code
 	}{
-		``:                   {http.StatusUnprocessableEntity, message.BodyInvalid},
 		`{}`:                 {http.StatusUnprocessableEntity, message.BodyInvalid},
 		`{"arguments":[]}`:   {http.StatusUnprocessableEntity, message.ParamsInvalid},
-		`{"arguments":null}`: {http.StatusUnprocessableEntity, message.ParamsInvalid},
+		`{"arguments":null}`: {http.StatusUnprocessableEntity, message.BodyInvalid},
 		`{"arguments":{"path":"/a","path":"/b"}}`:   {http.StatusUnprocessableEntity, message.ParamsInvalid},
 		`{"arguments":{"path":7}}`:                  {http.StatusUnprocessableEntity, message.ArgumentsInvalid},
 		`{"arguments":{}}`:                          {http.StatusUnprocessableEntity, message.ArgumentsInvalid},
@@ -315,7 +314,8 @@ func TestRemember(t *testing.T) {
 		`{"for":"1h","arguments":null}`:     message.BodyInvalid,
 		`{"for":"1h","arguments":{}}`:       message.BodyInvalid,
 		`{"for":"1h","arguments":7}`:        message.BodyInvalid,
-		`{"for":"1h","maxRisk":"critical"}`: message.BodyInvalid,
+		`{"for":"1h","maxRisk":"critical"}`: message.GrantInvalid,
+		`{"for":"1h","maxRisk":"some"}`:     message.BodyInvalid,
 	} {
 		h.decide(h.admin, q.ID, "approve", `{"remember":`+body+`}`).refused(http.StatusUnprocessableEntity, code)
 	}
@@ -387,7 +387,7 @@ func TestHeldCall(t *testing.T) {
 	var one api.Approval
 	h.change(http.MethodGet, "/approvals/"+list.Approvals[0].ID, "").into(http.StatusOK, &one)
 	var calls api.CallList
-	h.change(http.MethodGet, "/calls?tool=lab__echo", "").into(http.StatusOK, &calls)
+	h.change(http.MethodGet, "/calls?tool=echo", "").into(http.StatusOK, &calls)
 	if len(calls.Calls) != 1 || one.Taken != calls.Calls[0].ID || calls.Calls[0].Approval != one.ID || calls.Calls[0].Verdict != "ask" {
 		t.Errorf("it was taken by %q, and on record is %+v", one.Taken, calls.Calls)
 	}

@@ -91,8 +91,12 @@ func (d *Door) listGrants(ctx context.Context, in *grantListInput) (*grantListOu
 func (d *Door) granting(ctx context.Context, in *api.GrantAdd) (approval.Grant, *catalog.Entry, error) {
 	var none approval.Grant
 	p := principal(ctx)
-	if in.Tenant != "" && in.Tenant != p.Tenant && !p.Hubwide() {
+	switch {
+	case in.Tenant == "" || in.Tenant == p.Tenant:
+	case !p.Hubwide():
 		return none, nil, hub.E(message.HubwideRequired, nil)
+	case !oversees(&p): // what a tenant has is not for it
+		return none, nil, hub.E(message.RoleRefused, nil, "role", string(p.Role))
 	}
 	tenant := p.Tenant
 	if p.Hubwide() {
@@ -106,9 +110,9 @@ func (d *Door) granting(ctx context.Context, in *api.GrantAdd) (approval.Grant, 
 	if err != nil {
 		return none, nil, err
 	}
-	risk := hub.RiskHigh
-	if in.MaxRisk != "" {
-		risk, _ = hub.ParseRisk(in.MaxRisk)
+	risk, err := mostRisk(in.MaxRisk, hub.RiskHigh)
+	if err != nil {
+		return none, nil, err
 	}
 	g := approval.Grant{
 		Tenant: tenant, Subject: in.Subject, Server: e.Server.Key, Tool: e.Tool.Name, ToolHash: d.opt.Call.ToolHash(e),
@@ -153,6 +157,19 @@ func lasting(text string) (time.Duration, error) {
 	return 0, unfit(message.Say(`for: it must be a duration such as "1h" or "7d"`))
 }
 
+// mostRisk reads of how much risk the calls are that a grant covers. That critical
+// ones are none of them is the desk's to say.
+func mostRisk(text string, usual hub.Risk) (hub.Risk, error) {
+	if text == "" {
+		return usual, nil
+	}
+	risk, ok := hub.ParseRisk(text)
+	if !ok {
+		return 0, wrongWord("maxRisk", "low, medium, high")
+	}
+	return risk, nil
+}
+
 // rememberedOf is the grant that is to be given with an agreement.
 func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) {
 	lasts, err := lasting(r.For)
@@ -166,8 +183,8 @@ func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) 
 	if r.Anyone {
 		g.Subject = ""
 	}
-	if r.MaxRisk != "" {
-		g.MaxRisk, _ = hub.ParseRisk(r.MaxRisk)
+	if g.MaxRisk, err = mostRisk(r.MaxRisk, q.Risk); err != nil {
+		return approval.Grant{}, err
 	}
 	var how string
 	switch {

@@ -66,6 +66,7 @@ func (d *Door) identity() {
 		if err != nil {
 			return nil, failed(err)
 		}
+		actMade(ctx, "name", t.Name)
 		return &tenantOutput{tenantOf(t)}, nil
 	})
 	add(d, operation{
@@ -121,6 +122,7 @@ func (d *Door) createToken(ctx context.Context, in *tokenInput) (*tokenOutput, e
 	if err != nil {
 		return nil, failed(err)
 	}
+	actMade(ctx, "id", t.ID)
 	return &tokenOutput{api.TokenGrant{Secret: secret, Token: tokenOf(t)}}, nil
 }
 

@@ -380,6 +380,19 @@ func TestOthersThingsAreUnknown(t *testing.T) {
 			t.Errorf("nobody has asked by %s", id)
 		}
 	}
+	// To name a tenant is for who sees all of them.
+	for _, tenant := range []string{rival, "zznobod"} {
+		body := []byte(`{"tenant":"` + tenant + `","tool":"zzrival-srv__common","for":"1h","maxRisk":"high"}`)
+		for _, path := range []string{"/grants", "/grants/preview"} {
+			for as, code := range map[hub.Principal]message.Code{
+				who(hub.RoleApprover, "").Principal: message.RoleRefused, who(hub.RoleOperator, acme).Principal: message.HubwideRequired,
+			} {
+				if a := h.ask(auth.Shown{Principal: as, How: auth.HowToken}, http.MethodPost, path, body, false); a.status != http.StatusForbidden || a.code != string(code) {
+					t.Errorf("%s for %s by %+v: %+v", path, tenant, as, a)
+				}
+			}
+		}
+	}
 	// The rival has all of it still.
 	operator := who(hub.RoleOperator, rival)
 	for path, status := range map[string]int{

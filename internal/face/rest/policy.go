@@ -3,7 +3,10 @@ package rest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -99,6 +102,12 @@ func (d *Door) judgeCall(ctx context.Context, in *policyJudgeInput) (*policyJudg
 	if e := auth.Admit(p, b.Group); b.Group != "" && e != nil {
 		return nil, failed(e)
 	}
+	if b.Role != "" && !slices.Contains(hub.Roles[:], hub.Role(b.Role)) {
+		return nil, failed(wrongWord("role", strings.Join(texts(hub.Roles[:]), ", ")))
+	}
+	if b.Door != "" && !slices.Contains(policy.Doors(), hub.Door(b.Door)) {
+		return nil, failed(wrongWord("door", strings.Join(texts(policy.Doors()), ", ")))
+	}
 	if len(b.Arguments) > 0 {
 		if _, err := d.opt.Call.Digest(b.Arguments); err != nil {
 			return nil, failed(err)
@@ -130,6 +139,7 @@ func (d *Door) judgeCall(ctx context.Context, in *policyJudgeInput) (*policyJudg
 // Bounds of a test.
 const (
 	usualTested = 10_000
+	maxTested   = 100_000
 	maxChanges  = 100
 )
 
@@ -137,6 +147,9 @@ func (d *Door) testPolicy(ctx context.Context, in *policyTestInput) (*policyTest
 	var b api.PolicyTest
 	if in.Body != nil {
 		b = *in.Body
+	}
+	if b.Limit < 0 || b.Limit > maxTested {
+		return nil, failed(wrongWord("limit", fmt.Sprintf("1 - %d", maxTested)))
 	}
 	p, warned, err := d.draft(b.Policy)
 	if err != nil {

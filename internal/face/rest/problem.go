@@ -202,7 +202,7 @@ func Status(code message.Code) int {
 	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
 		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept,
-		message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
+		message.ApprovalStale, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed

@@ -81,6 +81,7 @@ func (d *Door) entries() {
 		if err != nil {
 			return nil, failed(err)
 		}
+		actMade(ctx, "key", key)
 		return d.server(ctx, key)
 	})
 	add(d, operation{

@@ -40,8 +40,12 @@ func (s Server) With(name string, value any) Server {
 	return Server{s.Key, entry}
 }
 
-// WriteConfig writes a configuration file with the servers, in that order, and
-// returns its path.
+// Observed is the policy of tests that are not about it: calls are judged at every
+// door, and none waits for a person.
+const Observed = `{"modes": {"rest": "observe", "mcp": "observe", "sse": "observe", "ws": "observe", "stdio": "observe"}}`
+
+// WriteConfig writes a configuration file with the servers, in that order, and with
+// the policy [Observed], and returns its path.
 func WriteConfig(tb testing.TB, servers ...Server) string {
 	tb.Helper()
 	var b bytes.Buffer
