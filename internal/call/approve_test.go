@@ -2,13 +2,8 @@ package call
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
-	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,184 +12,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/audit"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/policy"
-	"github.com/toolcrib/toolcrib/internal/secret"
-	"github.com/toolcrib/toolcrib/internal/store"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
-
-// office is a pipeline whose calls people are asked about.
-type office struct {
-	*crib
-	desk     *approval.Desk
-	audit    *audit.Log
-	rules    atomic.Pointer[policy.Policy]
-	settings Settings
-
-	mu   sync.Mutex
-	done []string // what the server was called for
-	bare int      // how often it was called without an intent on record
-}
-
-// asks is a rule that has people asked about a tool, and denies one that forbids it.
-func asks(tool string) hub.Rule {
-	return hub.Rule{ID: "r-" + tool, Effect: hub.VerdictAsk, Tools: []string{tool}, Because: "it bites"}
-}
-
-func denies(tool string) hub.Rule {
-	return hub.Rule{ID: "d-" + tool, Effect: hub.VerdictDeny, Tools: []string{tool}}
-}
-
-// officeTools are those that the office's servers have.
-const officeTools = `{"name":"do","inputSchema":{"type":"object","properties":{"n":{"type":"integer"},"to":{"type":"string"}}}},` +
-	`{"name":"see","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
-
-// newOffice makes one with the rules in force at every door, over the servers, which
-// have the same tools and note what they are called with.
-func newOffice(t *testing.T, rules []hub.Rule, servers ...hub.Server) *office {
-	t.Helper()
-	o := &office{}
-	d := has{tools: officeTools, resources: `{"uri":"mem:a","name":"a"}`, prompts: `{"name":"hi"}`, answer: func(p *peer, n note) string {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.done = append(o.done, n.Params.Name+n.Params.URI)
-		if page, err := o.audit.Query(context.Background(), audit.Filter{Outcomes: []hub.Outcome{audit.UnderWay}}, "", 10); err != nil || len(page.Calls) != 1 {
-			o.bare++
-		}
-		return echo(p, n)
-	}}
-	scripts := make(map[string]func(*peer))
-	if len(servers) == 0 {
-		servers = []hub.Server{builtin("s")}
-	}
-	for _, s := range servers {
-		scripts[s.Key] = d.serve
-	}
-	o.crib = newCrib(t, scripts, servers...)
-	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "hub.db"), Log: log})
-	must(t, err)
-	keys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
-	must(t, err)
-	o.audit, err = audit.Open(t.Context(), audit.Options{DB: db, Dir: filepath.Join(dir, "journal"), Keys: keys, Log: log, Settings: audit.Settings{KeepArguments: true}})
-	must(t, err)
-	sealed, err := secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "sealed"))
-	must(t, err)
-	o.desk, err = approval.Open(t.Context(), approval.Options{DB: db, Node: keys.Node(), Seal: sealed, Log: log})
-	must(t, err)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	var parts sync.WaitGroup
-	parts.Go(func() { _ = o.audit.Run(ctx) })
-	parts.Go(func() { _ = o.desk.Run(ctx) })
-	t.Cleanup(func() {
-		cancel()
-		parts.Wait()
-		must(t, db.Close())
-	})
-	o.setRules(rules...)
-	old := o.Pipeline
-	o.Pipeline = New(Options{
-		Catalog: old.catalog, Fleet: old.fleet, Bus: old.bus, Log: log, Audit: o.audit, Policy: o.rules.Load, Approvals: o.desk,
-		Settings: func() Settings { return o.settings },
-	})
-	synctest.Wait()
-	return o
-}
-
-func (o *office) setRules(rules ...hub.Rule) {
-	modes := map[hub.Door]hub.PolicyMode{hub.DoorMCP: hub.PolicyEnforce, hub.DoorREST: hub.PolicyEnforce, hub.DoorStdio: hub.PolicyObserve}
-	compiled, faults := policy.Compile(hub.Policy{Given: true, Modes: modes, Rules: rules})
-	if len(faults) > 0 {
-		panic(fmt.Sprint(faults))
-	}
-	o.rules.Store(compiled)
-}
-
-// sent is what the servers were called with.
-func (o *office) sent() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.Join(o.done, " ")
-}
-
-// latest is the record of the call that ended last.
-func (o *office) latest() hub.CallRecord {
-	o.t.Helper()
-	r := o.last()
-	for len(o.ended.C()) > 0 {
-		r = o.last()
-	}
-	return r
-}
-
-// call calls a tool with arguments as JSON.
-func (o *office) call(ctx context.Context, tool, arguments string, change ...func(*Request)) (*Result, error) {
-	o.t.Helper()
-	m, err := wire.Scan([]byte(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"`+tool+`","arguments":`+arguments+`}}`), wire.Limits{UniqueKeys: true})
-	must(o.t, err)
-	req := &Request{Principal: hub.Principal{Subject: "ann", Door: hub.DoorMCP, Role: hub.RoleCaller}, Session: "session", Message: &m, Exchange: &caller{}}
-	for _, f := range change {
-		f(req)
-	}
-	return o.Do(ctx, req)
-}
-
-// answer is a call on its way.
-type outcome struct {
-	res *Result
-	err error
-}
-
-// begin calls a tool aside, and returns once it waits for something.
-func (o *office) begin(ctx context.Context, tool, arguments string, change ...func(*Request)) <-chan outcome {
-	o.t.Helper()
-	ch := make(chan outcome, 1)
-	go func() {
-		res, err := o.call(ctx, tool, arguments, change...)
-		ch <- outcome{res, err}
-	}()
-	time.Sleep(time.Millisecond)
-	return ch
-}
-
-// told is the text of a result, whether it says isError, and what it says of a ticket.
-func told(t *testing.T, r *Result, err error) (text string, wrong bool, ticket string) {
-	t.Helper()
-	must(t, err)
-	m := &r.Message
-	for one := range wire.Array(m.Raw, m.Member("content")) {
-		text, _ = wire.String(m.Raw, wire.Lookup(m.Raw, one, "text"))
-	}
-	at := wire.Lookup(m.Raw, m.Member("_meta"), metaApproval)
-	ticket, _ = wire.String(m.Raw, wire.Lookup(m.Raw, at, "ticket"))
-	return text, string(m.Member("isError").Of(m.Raw)) == "true", ticket
-}
-
-// pending is the one request that is pending.
-func (o *office) pending() approval.Request {
-	o.t.Helper()
-	list, err := o.desk.List(context.Background(), approval.Query{Status: []approval.Status{approval.Pending}})
-	must(o.t, err)
-	if len(list) != 1 {
-		o.t.Fatalf("%d requests are pending", len(list))
-	}
-	return list[0]
-}
-
-func (o *office) decide(id string, with approval.Deciding) approval.Request {
-	o.t.Helper()
-	with.By = hub.Principal{Subject: "bob", Door: hub.DoorREST, Role: hub.RoleApprover, Token: "t1"}
-	q, err := o.desk.Decide(context.Background(), id, with)
-	must(o.t, err)
-	return q
-}
-
-func (o *office) status(id string) approval.Request {
-	o.t.Helper()
-	q, err := o.desk.Get(context.Background(), id)
-	must(o.t, err)
-	return q
-}
 
 // A call that a person has to agree to is held, and made once somebody has; nothing
 // is sent before, and the record says by what it was made.
@@ -295,6 +114,23 @@ func TestTicket(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever comes back with a ticket before anybody has decided waits again, and the
+// tool has all of its time after that.
+func TestTicketWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, []hub.Rule{asks("do")})
+		res, err := o.call(t.Context(), "s__do", `{"n":1}`)
+		_, _, ticket := told(t, res, err)
+		ch := o.begin(t.Context(), "approval_result", `{"ticket":"`+ticket+`"}`)
+		time.Sleep(30 * time.Second) // the tool has 10
+		o.decide(ticket, approval.Deciding{Kind: approval.Approve})
+		a := <-ch
+		if text, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
+			t.Errorf("got %q, sent %q", text, o.sent())
+		}
+	})
 }
 
 // Whatever a person says but yes, nothing is sent, and the caller learns what was
@@ -571,184 +407,4 @@ func TestAskedOfOtherKinds(t *testing.T) {
 			t.Errorf("sent %q", o.sent())
 		}
 	})
-}
-
-// A caller whose person can be asked is asked there, if that is configured; who
-// decides first wins.
-func TestElicited(t *testing.T) {
-	for _, tt := range []struct {
-		name, reply string
-		status      approval.Status
-	}{
-		{"approves", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"approve"}}}`, approval.Approved},
-		{"rejects", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"reject","note":"no way"}}}`, approval.Rejected},
-		{"declines", `{"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}`, approval.Rejected},
-		{"closes", `{"jsonrpc":"2.0","id":1,"result":{"action":"cancel"}}`, approval.Pending},
-		{"forges", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"decision":"yes"}}}`, approval.Pending},
-		{"fails", `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"no"}}`, approval.Pending},
-		{"cannot", ``, approval.Pending},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := newOffice(t, []hub.Rule{asks("do")})
-				o.settings.Approval.Elicit = true
-				asked := ""
-				x := &caller{ask: func(_ context.Context, raw []byte) ([]byte, error) {
-					if asked = string(raw); tt.reply == "" {
-						return nil, hub.E(message.NotAskable, errors.New("it cannot"))
-					}
-					return []byte(tt.reply), nil
-				}}
-				res, err := o.call(t.Context(), "s__do", `{"n":1,"to":"a\u202eb`+"\u202e"+`c"}`, func(r *Request) { r.Exchange = x })
-				_, wrong, _ := told(t, res, err)
-				id := o.latest().Approval
-				q := o.status(id)
-				if q.Status != tt.status || wrong != (tt.status != approval.Approved) || (o.sent() == "do") == wrong {
-					t.Errorf("it is %s, sent %q", q.Status, o.sent())
-				}
-				if tt.status != approval.Pending && q.Decisions[0].By != "ann at its client" {
-					t.Errorf("decided by %+v", q.Decisions)
-				}
-				for _, code := range []message.Code{message.ApprovalYes, message.ApprovalNo} {
-					if !strings.Contains(asked, string(wire.AppendString(nil, hub.E(code, nil).In(message.English)))) {
-						t.Errorf("it does not say %s: %s", code, asked)
-					}
-				}
-				if about, _, _ := strings.Cut(message.For(message.English, message.ApprovalQuestion, nil).What, " ("); !strings.Contains(asked, about) {
-					t.Errorf("it does not say %q: %s", about, asked)
-				}
-				if !strings.Contains(asked, `s__do`) || !strings.Contains(asked, `\\u202ec`) || strings.Contains(asked, "\u202e") || !strings.Contains(asked, `"elicitation/create"`) {
-					t.Errorf("asked %s", asked)
-				}
-			})
-		})
-	}
-	t.Run("withdrawn", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newOffice(t, []hub.Rule{asks("do")})
-			o.settings.Approval.Elicit = true
-			x := &slow{}
-			ch := o.begin(t.Context(), "s__do", `{}`, func(r *Request) { r.Exchange = x })
-			o.decide(o.pending().ID, approval.Deciding{Kind: approval.Approve})
-			if a := <-ch; a.err != nil || o.sent() != "do" {
-				t.Errorf("got %v", a.err)
-			}
-			if x.ctx.Err() == nil {
-				t.Error("the question is still open")
-			}
-		})
-	})
-}
-
-// slow is an exchange with a caller who does not answer.
-type slow struct {
-	caller
-	ctx context.Context
-}
-
-func (s *slow) Ask(ctx context.Context, _ hub.Question) { s.ctx = ctx }
-
-// Doors that only observe judge and record, and let everything pass.
-func TestObserved(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, []hub.Rule{asks("do"), denies("see")})
-		at := func(r *Request) { r.Principal.Door = hub.DoorStdio }
-		for _, tool := range []string{"do", "see"} {
-			res, err := o.call(t.Context(), "s__"+tool, `{}`, at)
-			if _, wrong, _ := told(t, res, err); wrong {
-				t.Error("refused")
-			}
-			if r := o.latest(); r.Mode != hub.PolicyObserve || r.Verdict == hub.VerdictAllow || r.Verdict == "" || r.Approval != "" {
-				t.Errorf("recorded %+v", r)
-			}
-		}
-		if o.Asks(hub.DoorStdio) || !o.Asks(hub.DoorMCP) {
-			t.Error("what asks is another door")
-		}
-	})
-}
-
-// No name leads around a rule: not call_tool, not a group's name for the tool, not
-// the server's own; and nobody is served who may not call.
-func TestNoWayAround(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t, []hub.Rule{denies("s__do")})
-		o.catalog.SetViews([]hub.Group{{Name: "g", Servers: []string{"s"}, Rename: map[string]string{"s__do": "innocent"}}}, []hub.Profile{{Client: "small", MaxTools: 1}})
-		for _, tt := range []struct{ tool, args, group, client string }{
-			{"s__do", `{}`, "", ""},
-			{"do", `{}`, "", ""},
-			{"innocent", `{}`, "g", ""},
-			{"do", `{}`, "g", ""},
-			{"call_tool", `{"name":"s__do","arguments":{}}`, "", "small"},
-			{"call_tool", `{"name":"do"}`, "", "small"},
-		} {
-			res, err := o.call(t.Context(), tt.tool, tt.args, func(r *Request) { r.Viewer = hub.Viewer{Group: tt.group, Client: tt.client} })
-			text, wrong, _ := told(t, res, err)
-			if r := o.latest(); !wrong || r.Code != string(message.PolicyDenied) || r.Rule != "d-s__do" || r.Verdict != hub.VerdictDeny || o.sent() != "" {
-				t.Errorf("%+v: %q, recorded %+v", tt, text, r)
-			}
-		}
-		for _, role := range []hub.Role{"", hub.RoleViewer, hub.RoleApprover} {
-			for _, tool := range []string{"s__see", "approval_result", "none"} {
-				if _, err := o.call(t.Context(), tool, `{}`, func(r *Request) { r.Principal.Role = role }); !hub.IsCode(err, message.RoleRefused) {
-					t.Errorf("%q, %s: %v", role, tool, err)
-				}
-			}
-		}
-	})
-}
-
-// In a pool a call goes to any of the servers that were judged alike, and to no
-// other; what is forbidden at one may be carried out by another.
-func TestPoolsAreJudged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a, b := builtin("a"), builtin("b")
-		a.Pool, b.Pool = "p", "p"
-		o := newOffice(t, []hub.Rule{{ID: "not-a", Effect: hub.VerdictDeny, Servers: []string{"a"}}}, a, b)
-		for range 4 {
-			res, err := o.call(t.Context(), "p__do", `{}`)
-			if _, wrong, _ := told(t, res, err); wrong || res.Server != "b" {
-				t.Errorf("it went to %q", res.Server)
-			}
-		}
-		o.setRules(asks("do"))
-		for i := range 3 { // whichever is the least busy, it is the same request
-			res, err := o.call(t.Context(), "p__do", `{"n":1}`)
-			if _, _, ticket := told(t, res, err); ticket != o.pending().ID {
-				t.Errorf("%d: the ticket is %q", i, ticket)
-			}
-		}
-		id := o.pending().ID
-		o.decide(id, approval.Deciding{Kind: approval.Approve})
-		res, err := o.call(t.Context(), "p__do", `{"n":1}`)
-		if _, wrong, _ := told(t, res, err); wrong {
-			t.Error("refused")
-		}
-	})
-}
-
-// A client's profile and the caller's own limit say how long a call is held.
-func TestPatience(t *testing.T) {
-	for _, tt := range []struct {
-		client string
-		limit  time.Duration
-		want   time.Duration
-	}{{"", 0, DefaultHold}, {"quick", 0, 10 * time.Second}, {"", 5 * time.Second, 5 * time.Second}, {"quick", time.Minute, 10 * time.Second}} {
-		synctest.Test(t, func(t *testing.T) {
-			o := newOffice(t, []hub.Rule{asks("do")})
-			o.catalog.SetViews(nil, []hub.Profile{{Client: "quick", Hold: 10 * time.Second}})
-			began := time.Now()
-			res, err := o.call(t.Context(), "s__do", `{}`, func(r *Request) { r.Viewer.Client, r.Timeout = tt.client, tt.limit })
-			if _, wrong, ticket := told(t, res, err); !wrong || ticket == "" || time.Since(began).Round(time.Second) != tt.want {
-				t.Errorf("%+v: held for %v", tt, time.Since(began))
-			}
-		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -106,7 +106,7 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 	}
 	k.Exchange, k.server, k.limit, k.end = r.Exchange, longest.server.Key, longest.limit, r.end
 	k.asked = k.limit == r.Timeout
-	k.start(r.record.Time)
+	k.start(r.record.Time.Add(r.held))
 	return nil
 }
 

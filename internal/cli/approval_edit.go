@@ -90,7 +90,7 @@ func (s *session) edit(ctx context.Context, v *api.Approval) (json.RawMessage, e
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(f.Name())
+	defer func() { _ = os.Remove(f.Name()) }()
 	before := indented(current(v)) + "\n"
 	_, err = f.WriteString(before)
 	if e := f.Close(); err == nil {

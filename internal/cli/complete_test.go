@@ -59,6 +59,13 @@ func TestComplete(t *testing.T) {
 		"stdio --group group-t":            {"group-two"},
 		"resource read ":                   {"resource-one", "resource-two"},
 		"prompt get prompt-o":              {"prompt-one"},
+		"approval approve approval-t":      {"approval-two"},
+		"approval show ":                   {"approval-one", "approval-two"},
+		"approval edit x ":                 nil,
+		"grant revoke grant-o":             {"grant-one"},
+		"grant add tool-t":                 {"tool-two"},
+		"grant add t --max-risk h":         {"high"},
+		"policy judge tool-o":              {"tool-one"},
 		"connect ":                         {"connectable-one", "connectable-two"},
 		"server add k http://h --env x --": nil,
 	} {

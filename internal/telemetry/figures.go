@@ -116,7 +116,7 @@ func (c *collector) errors(put put, known map[string]bool) {
 func (c *collector) judged(put put) {
 	if c.opt.Verdicts != nil {
 		for v, n := range c.opt.Verdicts() {
-			put("toolcrib_policy_verdicts_total", float64(n), string(v.Verdict), string(v.Mode))
+			put("toolcrib_policy_verdicts_total", float64(n), v.Verdict, string(v.Mode))
 		}
 	}
 	if c.opt.Approvals != nil {

@@ -171,8 +171,10 @@ func disk(t *testing.T, kib string) string {
 // it would have kept there, and what must not be done without being recorded.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	dataDir := disk(t, "256")
-	hub := rig.StartHubIn(t, dataDir, healthy(t), rig.Stdio("late", rig.FaultServer(t)).With("enabled", false))
+	dataDir := disk(t, "768")
+	late := rig.Stdio("late", rig.FaultServer(t))
+	config := rig.WriteConfig(t, healthy(t), late.With("enabled", false))
+	hub := rig.Serve(t, nil, "--config", config, "--listen", "127.0.0.1:0", "--data-dir", dataDir)
 	hub.AwaitState("healthy", "ready")
 	filler, err := os.Create(filepath.Join(dataDir, "filler"))
 	if err != nil {
@@ -192,10 +194,18 @@ func TestFullDisk(t *testing.T) {
 		if refused.Error == nil || refused.Error.reason() != "audit_unwritable" {
 			t.Errorf("what may change something is answered with %s", refused)
 		}
-		// The configuration is elsewhere, so that servers can be changed.
-		if _, err := hub.API().ServerAction(t.Context(), "late", api.ActionEnable); err != nil {
-			t.Errorf("enable: %v", err)
+		if _, err := hub.API().ServerAction(t.Context(), "late", api.ActionEnable); !apiclient.IsCode(err, "audit_unwritable") {
+			t.Errorf("what an administrator changes is answered with %v", err)
 		}
+		// The configuration is elsewhere, so that it can be changed by hand.
+		text, err := os.ReadFile(rig.WriteConfig(t, healthy(t), late.With("enabled", true)))
+		if err == nil {
+			err = os.WriteFile(config, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		hub.AwaitState("late", "ready")
 		if got := c.text("late__echo", map[string]any{"text": "well"}); got != "well" {
 			t.Errorf("a server that is started on a full disk answers %q", got)
 		}

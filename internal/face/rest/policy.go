@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -182,9 +183,7 @@ func (d *Door) testPolicy(ctx context.Context, in *policyTestInput) (*policyTest
 	for doubt, n := range tally.CannotTell {
 		out.Body.CannotTell[string(doubt)] = n
 	}
-	for verdict, n := range tally.Now {
-		out.Body.Now[verdict] = n
-	}
+	maps.Copy(out.Body.Now, tally.Now)
 	return out, nil
 }
 

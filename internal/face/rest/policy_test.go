@@ -96,7 +96,7 @@ func TestPolicyTest(t *testing.T) {
 		n++
 		r := hub.CallRecord{
 			ID: fmt.Sprintf("019ab3c4-0000-7000-8000-%012d", n), Time: time.Now(), Method: "tools/call", Subject: "ann", Door: hub.DoorREST,
-			Name: "lab__" + tool, Server: "lab", Tool: tool, Verdict: hub.Verdict(verdict), Risk: "medium", Outcome: hub.OutcomeOK,
+			Name: "lab__" + tool, Server: "lab", Tool: tool, Verdict: verdict, Risk: "medium", Outcome: hub.OutcomeOK,
 		}
 		r.Arguments, r.Digest = h.record.Arguments([]byte(arguments))
 		if change != nil {
