@@ -79,7 +79,7 @@ func (e *elicitation) answered(q approval.Request, reply []byte) {
 	with := approval.Deciding{
 		By:           hub.Principal{Subject: q.Subject + atClient, Tenant: q.Tenant, Door: q.Door, Role: hub.RoleApprover},
 		There:        true,
-		Confirmation: len(q.Decisions) + 1, Saw: q.Hash,
+		Confirmation: len(q.Agreements()) + 1, Saw: q.Hash,
 	}
 	with.Note, _ = wire.String(reply, wire.Lookup(reply, content, "note"))
 	with.Note = strings.ToValidUTF8(with.Note, "\ufffd")
@@ -108,8 +108,12 @@ func (e *elicitation) answered(q approval.Request, reply []byte) {
 // question is the request by which the caller is asked; false if the person could not
 // see all of what would run.
 func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
-	shown := visible(q.Arguments)
-	if len(shown) > maxElicited {
+	now := q.Arguments // that would be sent
+	if q.Edited != nil {
+		now = q.Edited
+	}
+	shown := visible(now)
+	if len(shown) > maxElicited || q.Hidden {
 		return nil, false
 	}
 	if shown == "" {
@@ -124,7 +128,7 @@ func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
 		why.WriteString(reason.In(lang))
 	}
 	text := hub.E(message.ApprovalQuestion, nil, "tool", message.Quote(q.Name), "server", message.Quote(q.Server), "reasons", why.String(),
-		"warning", q.Warning.In(lang), "arguments", shown, "round", strconv.Itoa(len(q.Decisions)+1), "persons", strconv.Itoa(max(1, q.Persons))).
+		"warning", q.Warning.In(lang), "arguments", shown, "round", strconv.Itoa(len(q.Agreements())+1), "persons", strconv.Itoa(max(1, q.Persons))).
 		With("risk", riskName(q.Risk))
 	yes, no := hub.E(message.ApprovalYes, nil), hub.E(message.ApprovalNo, nil)
 	b := append([]byte(nil), `{"jsonrpc":"2.0","id":1,"method":"`+protocol.MethodElicitation+`","params":{"message":`...)
