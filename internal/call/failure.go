@@ -89,14 +89,16 @@ func afterStatus(status string) sequel {
 }
 
 // weigh says what follows from the failure of an attempt. What may have reached a
-// tool that changes something, and must not reach it twice, is over.
+// tool that changes something, and must not reach it twice, is over; so is what may
+// have reached any tool by a person's agreement, which is good for once, whatever the
+// tool says of itself.
 func (r *run) weigh(ctx context.Context, c *candidate, err error) sequel {
 	d := &r.plan
 	if !neverLeft(err, d.reached) {
 		if !c.harmless() {
 			d.loose = err
 		}
-		if !c.repeatable() {
+		if !c.repeatable() || r.claim != "" {
 			return final
 		}
 	}

@@ -41,24 +41,16 @@ func (c *auditActs) Run(ctx context.Context, s *session) error {
 
 // find asks as often as the answers have fewer than are wanted.
 func (c *auditActs) find(ctx context.Context, h *link) (api.ActList, error) {
-	const most = 500 // in one answer
 	q := apiclient.ActQuery{
 		Operation: c.Operation, Server: c.Server, Subject: c.Caller, Tenant: c.Tenant, Door: c.Door, Code: c.Code,
 		Outcomes: c.Outcome, Since: c.Since, Until: c.Until,
 	}
-	all := api.ActList{Acts: []api.Act{}}
-	for {
-		q.Limit = min(most, c.Limit-len(all.Acts))
+	acts, next, err := upTo(c.Limit, func(limit int, cursor string) ([]api.Act, string, error) {
+		q.Limit, q.Cursor = limit, cursor
 		page, err := h.Acts(ctx, q)
-		if err != nil {
-			return all, err
-		}
-		all.Acts = append(all.Acts, page.Acts...)
-		all.Next, q.Cursor = page.Next, page.Next
-		if page.Next == "" || len(all.Acts) >= c.Limit {
-			return all, nil
-		}
-	}
+		return page.Acts, page.Next, err
+	})
+	return api.ActList{Acts: acts, Next: next}, err
 }
 
 // acts is the table of what was done.

@@ -93,19 +93,28 @@ func (p *printer) records(list []api.CallRecord) {
 
 // find asks as often as the answers have fewer than are wanted.
 func (c *callsList) find(ctx context.Context, h *link) (api.CallList, error) {
-	const most = 500 // in one answer
 	q := c.query()
-	all := api.CallList{Calls: []api.CallRecord{}}
-	for {
-		q.Limit = min(most, c.Limit-len(all.Calls))
+	calls, next, err := upTo(c.Limit, func(limit int, cursor string) ([]api.CallRecord, string, error) {
+		q.Limit, q.Cursor = limit, cursor
 		page, err := h.Calls(ctx, q)
+		return page.Calls, page.Next, err
+	})
+	return api.CallList{Calls: calls, Next: next}, err
+}
+
+// upTo asks for the pages of a list until there are as many as are wanted, or no
+// more. It returns the cursor of those that follow.
+func upTo[T any](wanted int, ask func(limit int, cursor string) ([]T, string, error)) (all []T, next string, err error) {
+	const most = 500 // in one answer
+	all = []T{}
+	for {
+		page, after, err := ask(min(most, wanted-len(all)), next)
 		if err != nil {
-			return all, err
+			return all, next, err
 		}
-		all.Calls = append(all.Calls, page.Calls...)
-		all.Next, q.Cursor = page.Next, page.Next
-		if page.Next == "" || len(all.Calls) >= c.Limit {
-			return all, nil
+		all, next = append(all, page...), after
+		if next == "" || len(all) >= wanted {
+			return all, next, nil
 		}
 	}
 }

@@ -22,7 +22,6 @@ var compatPhrases = map[string]string{
 	`body: "calls" must have 1 to %d elements`:                                         "请求体：“calls”必须有 1 到 %d 个元素",
 	`body: "proxyId" must have 1 to %d characters, and no control characters`:          "请求体：“proxyId”必须为 1 到 %d 个字符，且不含控制字符",
 	`body: "approved" or "confirmed" is needed, and they must not contradict`:          "请求体：需要“approved”或“confirmed”，且两者不得矛盾",
-	`body: "modified_arguments" only goes with an approval`:                            "请求体：“modified_arguments”只能随批准一起使用",
 	"You can use these tools. Call each by its exact name.":                            "你可以使用以下工具。请用准确的名称调用。",
 	"it is no list of calls: %s":                                                       "其中不是调用列表：%s",
 	"There are no tools at the moment.":                                                "目前没有可用的工具。",

@@ -3,6 +3,7 @@ package rest
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"net/http"
 	"strings"
 
@@ -62,18 +63,17 @@ func isIn(q *approval.Request, session string, who hub.Principal) bool {
 func (d *Door) listConfirmations(ctx context.Context, in *confirmationsInput) (*confirmationsOutput, error) {
 	out := &confirmationsOutput{api.CompatConfirmations{Success: true, Confirmations: []api.CompatConfirmation{}}}
 	p := principal(ctx)
-	all, err := d.opt.Approvals.List(ctx, approval.Query{Viewer: &p, Status: []approval.Status{approval.Pending}, Limit: 500})
-	if err != nil {
-		return nil, failed(err)
-	}
-	for i := range all {
+	for q, err := range d.pending(ctx, p) {
+		if err != nil {
+			return nil, failed(err)
+		}
 		if len(out.Body.Confirmations) == maxConfirmations {
 			break
 		}
-		if !isIn(&all[i], in.ID, p) {
+		if !isIn(q, in.ID, p) {
 			continue
 		}
-		whole, err := d.opt.Approvals.Look(ctx, all[i].ID, p) // which has the arguments
+		whole, err := d.opt.Approvals.Look(ctx, q.ID, p) // which has the arguments
 		switch {
 		case hub.IsCode(err, message.ApprovalUnknown):
 			continue // it is gone since
@@ -83,6 +83,29 @@ func (d *Door) listConfirmations(ctx context.Context, in *confirmationsInput) (*
 		out.Body.Confirmations = append(out.Body.Confirmations, confirmationView(lang(ctx), &whole))
 	}
 	return out, nil
+}
+
+// pending yields the requests that wait and that somebody may see, newest first.
+func (d *Door) pending(ctx context.Context, p hub.Principal) iter.Seq2[*approval.Request, error] {
+	return func(yield func(*approval.Request, error) bool) {
+		q := approval.Query{Viewer: &p, Status: []approval.Status{approval.Pending}, Limit: recordPage}
+		for {
+			page, err := d.opt.Approvals.List(ctx, q)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page {
+				if !yield(&page[i], nil) {
+					return
+				}
+			}
+			if len(page) < q.Limit {
+				return
+			}
+			q.After = page[len(page)-1].ID
+		}
+	}
 }
 
 // confirm decides, by the same way as the other paths do.
@@ -95,10 +118,8 @@ func (d *Door) confirm(ctx context.Context, in *confirmInput) (*confirmOutput, e
 	if approved == nil || b.Confirmed != nil && *b.Confirmed != *approved {
 		return nil, failed(unfit(message.Say(`body: "approved" or "confirmed" is needed, and they must not contradict`)))
 	}
-	edits := len(b.ModifiedArguments) > 0 && string(b.ModifiedArguments) != "null"
-	if edits && !*approved {
-		return nil, failed(unfit(message.Say(`body: "modified_arguments" only goes with an approval`)))
-	}
+	// Clients send the member with a refusal as well, where it means nothing.
+	edits := *approved && len(b.ModifiedArguments) > 0 && string(b.ModifiedArguments) != "null"
 	q, err := d.opt.Approvals.Look(ctx, in.RID, p)
 	if err == nil && !isIn(&q, in.ID, p) {
 		err = hub.E(message.ApprovalUnknown, nil, "approval", message.Quote(in.RID))
@@ -155,7 +176,7 @@ func confirmationView(l message.Lang, q *approval.Request) api.CompatConfirmatio
 
 // orNull is JSON that may not be there.
 func orNull(raw []byte) json.RawMessage {
-	if raw == nil {
+	if len(raw) == 0 {
 		return json.RawMessage("null")
 	}
 	return json.RawMessage(raw)

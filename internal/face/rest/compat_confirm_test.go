@@ -74,7 +74,7 @@ func TestCompatConfirmations(t *testing.T) {
 		return h.change(http.MethodPost, "/host/sessions/"+session+"/confirmations/"+id, body)
 	}
 	for _, body := range []string{
-		`{}`, `{"approved":true,"confirmed":false}`, `{"approved":false,"modified_arguments":{}}`, `{"approved":"yes"}`, `{"approve":true}`,
+		`{}`, `{"approved":true,"confirmed":false}`, `{"approved":"yes"}`, `{"approve":true}`,
 	} {
 		decide(session, q.ID, body).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
@@ -93,7 +93,7 @@ func TestCompatConfirmations(t *testing.T) {
 		t.Errorf("there are %+v", got)
 	}
 	q = h.pending("somebody", "", `{"n":2}`, 1)
-	decide("mcp:somebody", q.ID, `{"confirmed":false,"reason":"no"}`).into(http.StatusOK, &done)
+	decide("mcp:somebody", q.ID, `{"confirmed":false,"modified_arguments":{},"reason":"no"}`).into(http.StatusOK, &done)
 	if c := done.Confirmation; c.Status != "rejected" || c.SessionID != "mcp:somebody" {
 		t.Errorf("it is %+v", c)
 	}

@@ -98,7 +98,7 @@ func (d *Door) compatContext() {
 
 // told is a tool's description, with the name of its server before it.
 func told(t *api.CompatTool) string {
-	return strings.TrimSuffix("["+t.ServerName+"] "+t.Description, " ")
+	return "[" + t.ServerName + "] " + t.Description
 }
 
 func openAITools(tools []api.CompatTool) []api.OpenAITool {

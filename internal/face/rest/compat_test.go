@@ -201,7 +201,7 @@ func TestCompatContext(t *testing.T) {
 	}
 	callable := regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	for i, tool := range tools.Tools {
-		want := strings.TrimSuffix("["+raw.Tools[i].ServerName+"] "+tool.Description, " ")
+		want := "[" + raw.Tools[i].ServerName + "] " + tool.Description
 		o, n, r := openai.Tools[i], anthropic.Tools[i], raw.Tools[i]
 		if o.Type != "function" || o.Function.Name != tool.Name || o.Function.Description != want || n.Name != tool.Name || n.Description != want || r.Name != tool.Name || r.ToolName != tool.Tool {
 			t.Errorf("%s: %+v %+v %+v", tool.Name, o, n, r)
