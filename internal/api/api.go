@@ -250,7 +250,8 @@ type Call struct {
 type CallResult struct {
 	Server   string          `json:"server"`
 	Tool     string          `json:"tool"`
-	IsError  bool            `json:"isError" doc:"The tool says that it failed"`
+	IsError  bool            `json:"isError" doc:"The tool says that it failed, or code says why the hub has not called it"`
+	Code     string          `json:"code,omitempty" doc:"Stable code of the hub's refusal, which the result tells; not there if the server has answered"`
 	Result   json.RawMessage `json:"result" doc:"The server's result, as it is"`
 	Duration float64         `json:"durationMs"`
 }

@@ -18,17 +18,21 @@ type Approval struct {
 	Session string `json:"session,omitempty" doc:"Of the caller, as in the states of calls"`
 	Client  string `json:"client,omitempty" doc:"The caller's program, as it calls itself"`
 	Group   string `json:"group,omitempty" doc:"At whose address"`
+	Retrier string `json:"retrier,omitempty" doc:"Who has had the call made once more for who asks; neither decides about it"`
 	Call    string `json:"call,omitempty" doc:"Id of the call that asked first, in the record of calls"`
 
 	Method        string          `json:"method" example:"tools/call"`
 	Name          string          `json:"name" doc:"Of the tool or prompt, or the URI, as the caller put it"`
 	Server        string          `json:"server"`
+	Servers       []string        `json:"servers,omitempty" doc:"Of a pool, those to which the call may go; not there if that is just server"`
 	Tool          string          `json:"tool" doc:"The server's own name for it"`
 	ToolHash      string          `json:"toolHash" doc:"Of the tool's description; the call is not made if that changes"`
 	Hash          string          `json:"hash" doc:"Of the arguments that would be sent now; who agrees second says by it what was seen"`
 	Shown         json.RawMessage `json:"shown,omitempty" doc:"The arguments that would be sent now, without what may be a secret"`
 	Arguments     json.RawMessage `json:"arguments,omitempty" doc:"Exactly what was asked for; only of one request, and only for who may decide about it or has asked"`
 	Edited        json.RawMessage `json:"edited,omitempty" doc:"Exactly what somebody has put in its place; as arguments"`
+	Extra         json.RawMessage `json:"extra,omitempty" doc:"What is sent besides the arguments, such as answers to the tool's questions; as arguments"`
+	ExtraShown    json.RawMessage `json:"extraShown,omitempty" doc:"What is sent besides the arguments, without what may be a secret"`
 	Hidden        bool            `json:"hidden,omitempty" doc:"There are arguments, and only the hub that was asked has the key for them"`
 	Definition    json.RawMessage `json:"definition,omitempty" doc:"The tool as its server describes it now; only of one request"`
 	ToolChanged   bool            `json:"toolChanged,omitempty" doc:"The tool is described otherwise by now, or is gone: the call will not be made as it is"`

@@ -36,7 +36,8 @@ type CallRecord struct {
 	Attempts  []EventAttempt  `json:"attempts,omitempty" doc:"Each time that it was sent or tried to be sent; not there if it was once and went well"`
 	Cached    bool            `json:"cached,omitempty" doc:"The answer was kept from before"`
 	Queued    float64         `json:"queuedMs,omitempty" doc:"How long it waited for its turn"`
-	Duration  float64         `json:"durationMs"`
+	Held      float64         `json:"heldMs,omitempty" doc:"How long it waited for a person to agree to it"`
+	Duration  float64         `json:"durationMs" doc:"Without the time that it was held"`
 	Bytes     int             `json:"bytes" doc:"Of the answer"`
 	Trace     string          `json:"trace,omitempty" doc:"W3C trace id"`
 	Node      string          `json:"node" doc:"The chain that it stands in"`

@@ -14,7 +14,7 @@ import (
 type CompatServer struct {
 	ID              int64             `json:"id" doc:"Always the same for a key; paths take the key as well"`
 	Key             string            `json:"server_key" doc:"The first half of its tools' names"`
-	PresetKey       string            `json:"preset_key" doc:"The key of a preset; empty for a server of one's own"`
+	PresetKey       string            `json:"preset_key" doc:"The key of a preset; empty for any other server"`
 	Name            string            `json:"name"`
 	Description     string            `json:"description"`
 	Transport       string            `json:"transport" enum:"stdio,http,sse,ws" doc:"stdio also for a server that is part of the hub"`
@@ -27,7 +27,7 @@ type CompatServer struct {
 	Status          string            `json:"status" enum:"enabled,disabled,error"`
 	AuthType        string            `json:"auth_type" enum:"none,api_key,oauth"`
 	AuthConfig      map[string]string `json:"auth_config" doc:"Masked: api_key, and header if it is not sent as a bearer token"`
-	IsPreset        bool              `json:"is_preset" doc:"It cannot be deleted"`
+	IsPreset        bool              `json:"is_preset" doc:"It cannot be deleted, and what it runs stays what it is"`
 	RequiresNode    bool              `json:"requires_node" doc:"It is run by npx or node"`
 	Error           string            `json:"error,omitempty" doc:"Why the status is error"`
 }
@@ -68,7 +68,7 @@ type CompatServerSet struct {
 	Command         *string           `json:"command,omitempty"`
 	Args            []string          `json:"args,omitempty"`
 	Env             map[string]string `json:"env,omitempty" doc:"All variables; what is a secret is sealed"`
-	Status          *string           `json:"status,omitempty" doc:"enabled or disabled; error, as a row may have it, says nothing"`
+	Status          *string           `json:"status,omitempty" doc:"enabled or disabled; a new server is disabled if this is not there; error, as a row may have it, says nothing"`
 	AuthType        *string           `json:"auth_type,omitempty" doc:"none, api_key or oauth"`
 	AuthConfig      map[string]string `json:"auth_config,omitempty" doc:"api_key with, if it is no bearer token, header; or clientId, clientSecret and scope"`
 
@@ -97,8 +97,11 @@ type CompatServerAdded struct {
 type CompatHostServer struct {
 	ID          int64  `json:"id"`
 	Key         string `json:"server_key"`
+	PresetKey   string `json:"preset_key" doc:"The key of a preset; empty for any other server"`
 	Name        string `json:"name"`
 	Transport   string `json:"transport" enum:"stdio,http,sse,ws"`
+	ServerURL   string `json:"server_url" doc:"What may be a secret is masked; empty for a server that runs on this machine"`
+	AuthType    string `json:"auth_type" enum:"none,api_key,oauth"`
 	Status      string `json:"status" enum:"running,stopped,starting,error" doc:"stopped also if a call would start it; see enabled"`
 	Enabled     bool   `json:"enabled"`
 	Running     bool   `json:"running"`
@@ -147,24 +150,29 @@ type CompatTools struct {
 // CompatStart says which server is to be started: one that is there, by its key,
 // or a new one.
 type CompatStart struct {
-	ServerKey string            `json:"server_key"`
+	ServerKey string            `json:"server_key,omitempty" doc:"Of a new one made of the name if it is not there"`
+	Name      *string           `json:"name,omitempty" doc:"Of a new one, for people"`
 	Command   *string           `json:"command,omitempty" doc:"Of a new one, which is tried out and then written into the configuration"`
 	Args      []string          `json:"args,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
+	Timeout   *float64          `json:"timeout,omitempty" doc:"Seconds to wait for it, at most 3600"`
 }
 
 // CompatToolCall is a call of one server's tool.
 type CompatToolCall struct {
 	ServerKey string          `json:"server_key"`
-	ToolName  string          `json:"tool_name" doc:"The server's own name for it, or that by which it is called"`
+	ToolName  string          `json:"tool_name,omitempty" doc:"The server's own name for it, or that by which it is called; this or name has to be there"`
+	Name      string          `json:"name,omitempty" doc:"The same as tool_name"`
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object"`
+	SessionID string          `json:"session_id,omitempty" doc:"Names the conversation that the call is part of; at most 128 characters"`
+	Timeout   *float64        `json:"timeout,omitempty" doc:"Seconds after which the call ends, at most 3600; the server's own limit holds as well"`
 }
 
 // CompatToolResult is how a call went.
 type CompatToolResult struct {
-	Success  bool            `json:"success" doc:"False also if the tool says that it failed"`
+	Success  bool            `json:"success" doc:"False also if the tool says that it failed, and if the hub has refused the call"`
 	Result   json.RawMessage `json:"result,omitempty" doc:"The server's result, as it is"`
-	Error    string          `json:"error,omitempty"`
+	Error    string          `json:"error,omitempty" doc:"There unless it is a success"`
 	Code     string          `json:"code,omitempty" doc:"Stable code of the error; not there if it is the tool's"`
 	Duration float64         `json:"duration_ms"`
 }
@@ -185,6 +193,7 @@ type CompatBatchItem struct {
 // CompatBatchResult is how all of them went, in their order.
 type CompatBatchResult struct {
 	Success  bool              `json:"success" doc:"Every call did"`
+	Error    string            `json:"error,omitempty" doc:"How many did not; there unless all did"`
 	Total    int               `json:"total"`
 	Passed   int               `json:"passed"`
 	Failed   int               `json:"failed"`
@@ -262,6 +271,7 @@ type CompatPendingCall struct {
 	ServerKey  string          `json:"server_key"`
 	ToolName   string          `json:"tool_name"`
 	Arguments  json.RawMessage `json:"arguments" doc:"Exactly what would be sent"`
+	Extra      json.RawMessage `json:"extra,omitempty" doc:"What would be sent besides the arguments, such as answers to the tool's questions"`
 	RiskLevel  string          `json:"risk_level"`
 	Confirming bool            `json:"requires_confirmation"`
 }
@@ -278,6 +288,8 @@ type CompatConfirm struct {
 	Confirmed         *bool           `json:"confirmed,omitempty" doc:"The same as approved"`
 	ModifiedArguments json.RawMessage `json:"modified_arguments,omitempty" doc:"To be sent in place of those that were asked for"`
 	Reason            string          `json:"reason,omitempty" doc:"For the record and the caller"`
+	Comment           string          `json:"comment,omitempty" doc:"The same as reason, which goes before it"`
+	SessionID         json.RawMessage `json:"session_id,omitempty" doc:"Says nothing: the path names the session"`
 	Confirmation      int             `json:"confirmation,omitempty" doc:"Which agreement this is meant to be; a second one needs it"`
 	Saw               string          `json:"saw,omitempty" doc:"The hash as it was seen; a second agreement needs it"`
 }
@@ -292,13 +304,16 @@ type CompatConfirmed struct {
 type ProxyCall struct {
 	ToolName  string          `json:"toolName" doc:"The exposed name"`
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"An object"`
-	ProxyID   string          `json:"proxyId,omitempty" doc:"Renews what the proxy has registered; at most 100 characters"`
+	ProxyID   string          `json:"proxyId,omitempty" doc:"Keeps what the proxy has registered; at most 100 characters"`
+	Timeout   *float64        `json:"timeout,omitempty" doc:"Seconds after which the call ends, at most 3600; the server's own limit holds as well"`
 }
 
 // ProxyCallResult is the answer to it.
 type ProxyCallResult struct {
 	Success bool            `json:"success" doc:"The server has answered; the result says whether the tool did what it was to"`
-	Result  json.RawMessage `json:"result" doc:"The server's result, as it is, to be passed on"`
+	Result  json.RawMessage `json:"result" doc:"The server's result, as it is, or what the hub says in its place; to be passed on"`
+	Error   string          `json:"error,omitempty" doc:"Why the hub has not called the tool; there unless it is a success"`
+	Code    string          `json:"code,omitempty" doc:"Stable code of that"`
 }
 
 // ProxyRegister says which tools a proxy needs.

@@ -26,6 +26,7 @@ type Token struct {
 	Note    string     `json:"note,omitempty"`
 	Created time.Time  `json:"created"`
 	By      string     `json:"by" doc:"Who made it, after the tenant and a / if there is one"`
+	Parent  string     `json:"parent,omitempty" doc:"Id of the token or login that it was made by. It is good no longer than such a token, and is revoked with it"`
 	Expires *time.Time `json:"expires,omitempty" doc:"Not there if it does not"`
 	Used    *time.Time `json:"used,omitempty" doc:"When it was last shown, to the minute; not there if it never was"`
 	Revoked *time.Time `json:"revoked,omitempty"`

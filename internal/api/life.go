@@ -7,11 +7,12 @@ import (
 
 // Lease keeps a server running though nobody calls it.
 type Lease struct {
-	Holder string `json:"holder"`
-	Tenant string `json:"tenant,omitempty" doc:"Of the holder; not there if it is of the hub itself"`
-	Server string `json:"server"`
-	Tool   string `json:"tool,omitempty" doc:"For which it is held, by the server's own name; empty for the server as such"`
-	Count  int    `json:"count"`
+	Holder  string `json:"holder"`
+	Tenant  string `json:"tenant,omitempty" doc:"Of the holder; not there if it is of the hub itself"`
+	Subject string `json:"subject" doc:"Whose holder it is"`
+	Server  string `json:"server"`
+	Tool    string `json:"tool,omitempty" doc:"For which it is held, by the server's own name; empty for the server as such"`
+	Count   int    `json:"count"`
 }
 
 // LeaseList is every lease, by server in the order of the configuration.

@@ -17,6 +17,7 @@ func (a *App) openApprovals(ctx context.Context) (err error) {
 	a.setPolicy(a.source.Config)
 	a.desk, err = approval.Open(ctx, approval.Options{
 		DB: a.store, Node: a.keys.Node(), Seal: a.secrets, Bus: a.bus, Log: a.log, Settings: a.approvalSettings,
+		Made: func(token string, by hub.Principal) bool { return a.gate.Book().Made(token, by) }, // which is opened later
 	})
 	if err != nil {
 		return err

@@ -49,11 +49,9 @@ func (a *App) doors() http.Handler {
 // refuse answers a request that no door sees, in the way of the door that it
 // was meant for.
 func (a *App) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
-	for _, path := range [...]string{"/mcp", "/sse", "/messages", "/ws/"} {
-		if strings.HasPrefix(r.URL.Path, path) {
-			mcp.Refuse(w, a.language(r), status, e)
-			return
-		}
+	if auth.IsMCP(r.URL.Path) {
+		mcp.Refuse(w, a.language(r), status, e)
+		return
 	}
 	rest.RefuseAt(w, r.URL.Path, a.language(r), status, e)
 }

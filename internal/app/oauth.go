@@ -20,6 +20,7 @@ func (a *App) openLogins(resolve func(hub.Server) (hub.Server, []string, *hub.Er
 	if err == nil {
 		a.logins, err = oauth.Open(oauth.Options{
 			Vault: vault, Log: a.log, Redirect: a.callback, Resolve: resolve, Changed: a.loggedIn,
+			Tenant: a.gate.Book().TenantID, Known: a.knowsOwner,
 			Proxy: a.network.Proxy, RootCAs: a.network.RootCAs,
 			Language: func(r *http.Request) message.Lang { return a.language(r) },
 		})
@@ -29,6 +30,16 @@ func (a *App) openLogins(resolve func(hub.Server) (hub.Server, []string, *hub.Er
 	}
 	a.onStop("logins at servers", func(context.Context) error { a.logins.Close(); return nil })
 	return nil
+}
+
+// knowsOwner reports whether somebody who has a login of his own at a server may
+// still come.
+func (a *App) knowsOwner(o oauth.Owner) bool {
+	book := a.gate.Book()
+	if o.Issued() {
+		return o.Tenant == "" || book.TenantID(o.Tenant) == o.ID
+	}
+	return book.Lets(o.ID)
 }
 
 // authorize returns the credentials of an owner for a server.

@@ -35,6 +35,9 @@ func (a *App) openStore(ctx context.Context) error {
 	if a.keys, err = audit.LoadKeys(a.dir.AuditKey()); err != nil {
 		return err
 	}
+	if err := a.holdNode(ctx); err != nil {
+		return err
+	}
 	if a.audit, err = audit.Open(ctx, audit.Options{
 		DB: a.store, Dir: a.dir.AuditJournal(), Keys: a.keys, Log: a.log, Settings: auditSettings(a.source.Config),
 	}); err != nil {
@@ -51,6 +54,27 @@ func (a *App) openStore(ctx context.Context) error {
 	if err := a.openApprovals(ctx); err != nil {
 		return errors.Join(err, a.audit.Close())
 	}
+	return nil
+}
+
+// holdNode sees to it that no other hub on the database has this one's key, as that
+// of a copied data directory would: it would give back what this one has claimed,
+// and write its record.
+func (a *App) holdNode(ctx context.Context) error {
+	taken := func(err error) *hub.Error { return hub.E(message.AuditNodeTaken, err, "node", a.keys.Node()) }
+	letGo, err := a.store.Hold(ctx, "node "+a.keys.Node(), func() {
+		a.log.Error("another hub has the key of this one", "error", taken(nil))
+	})
+	switch {
+	case errors.Is(err, store.ErrHeld):
+		return taken(err)
+	case err != nil:
+		return err
+	}
+	a.onStop("node", func(context.Context) error {
+		letGo()
+		return nil
+	})
 	return nil
 }
 

@@ -90,6 +90,11 @@ type Judged struct {
 	Unclear bool     `json:"unclear,omitempty"`
 	Persons int      `json:"persons"`          // that have to agree, one after the other: 1 or 2
 	Second  bool     `json:"second,omitempty"` // the second agreement has to be another person's
+
+	// Servers are those for which the call was judged, by key, and that it may go to
+	// by an agreement: of a pool several. Whoever agrees leaves those that their token
+	// is for. Nil stands for just the one of the request.
+	Servers []string `json:"servers,omitempty"`
 }
 
 // JudgedOf is what a judgement says, for people.
@@ -105,6 +110,9 @@ type Details struct {
 	Tenant  string   `json:"-"`
 	Subject string   `json:"-"`                 // who asks
 	Token   string   `json:"token,omitempty"`   // id of what was shown; "" for none
+	Role    hub.Role `json:"role,omitempty"`    // that the caller had when the call was judged
+	Scope   string   `json:"scope,omitempty"`   // as well
+	Retrier *Retrier `json:"retrier,omitempty"` // who has it made once more for the caller; nil for nobody else
 	Door    hub.Door `json:"door,omitempty"`    // by which way
 	Session string   `json:"session,omitempty"` // by [hub.SessionRef]
 	Client  string   `json:"client,omitempty"`
@@ -116,7 +124,41 @@ type Details struct {
 	Server        string `json:"-"`
 	Tool          string `json:"-"`                       // the server's own name
 	ToolHash      string `json:"toolHash,omitempty"`      // of its description
-	ArgumentsHash string `json:"argumentsHash,omitempty"` // of the canonical form
+	ArgumentsHash string `json:"argumentsHash,omitempty"` // of the canonical form, with what else is sent
+	PlainHash     string `json:"plainHash,omitempty"`     // of the arguments alone, as grants know them; "" for the same as ArgumentsHash
+	ExtraShown    string `json:"extraShown,omitempty"`    // of what is sent besides the arguments, as Shown; "" for nothing
+}
+
+// Retrier is somebody who has the call of another made once more: it is theirs as
+// well, so that they decide about it as little as the caller does.
+type Retrier struct {
+	Subject string   `json:"subject"`
+	Tenant  string   `json:"tenant,omitempty"`
+	Token   string   `json:"token,omitempty"`
+	Role    hub.Role `json:"role,omitempty"`
+	Scope   string   `json:"scope,omitempty"`
+	Door    hub.Door `json:"door,omitempty"`
+}
+
+// RetrierOf is the principal as a retrier; nil for nil.
+func RetrierOf(p *hub.Principal) *Retrier {
+	if p == nil {
+		return nil
+	}
+	return &Retrier{p.Subject, p.Tenant, p.Token, p.Role, p.Scope, p.Door}
+}
+
+// Principal is who the retrier is; nil for nil.
+func (r *Retrier) Principal() *hub.Principal {
+	if r == nil {
+		return nil
+	}
+	return &hub.Principal{Subject: r.Subject, Tenant: r.Tenant, Token: r.Token, Role: r.Role, Scope: r.Scope, Door: r.Door}
+}
+
+// is reports whether it is a principal, or somebody with the same token.
+func (r *Retrier) is(subject, tenant, token string) bool {
+	return r != nil && (r.Subject == subject && r.Tenant == tenant || r.Token != "" && r.Token == token)
 }
 
 // Asking asks that somebody agree to a call.
@@ -127,7 +169,11 @@ type Asking struct {
 	// Arguments are exactly what would be sent, a JSON object of [MaxArguments]
 	// at most; nil for none. They are sealed before they are written.
 	Arguments []byte
-	// Shown is what of them may be seen in lists and events, and stands in the
+	// Extra is what would be sent besides them, such as the answers to questions that
+	// the tool has asked: a JSON object of [MaxArguments] at most; nil for nothing. It
+	// is sealed as well.
+	Extra []byte
+	// Shown is what of the arguments may be seen in lists and events, and stands in the
 	// database in clear: redacted JSON, bounded.
 	Shown string
 }
@@ -150,6 +196,7 @@ type Request struct {
 	// this hub has no key for.
 	Arguments []byte
 	Edited    []byte
+	Extra     []byte // as [Asking.Extra]
 	Hidden    bool
 	Shown     string // of what would be sent now, redacted
 	Hash      string // of what would be sent now: ArgumentsHash, or that of the edited ones
@@ -200,11 +247,18 @@ type Deciding struct {
 	// Saw is [Request.Hash] as the person saw it. The second agreement needs it.
 	Saw string
 
+	// Grant has an agreement stand from now on, of what is agreed to here: both are
+	// done, or neither is. Nothing is given with an agreement after which another
+	// one is needed. The first agreement needs Saw then, too; nil for none.
+	Grant *Grant
+
 	// Of an edit.
 	Arguments     []byte
 	ArgumentsHash string  // of their canonical form
 	Shown         string  // as [Asking.Shown]
 	Judged        *Judged // what is thought of them; nil for the same as before. It never asks for fewer persons
+
+	made func(token string, by hub.Principal) bool // of the desk; see ownedBy
 }
 
 // What is kept at most.

@@ -22,29 +22,34 @@ import (
 // Ask asks that somebody agree to a call, and returns the request once it is on the
 // disk. If the same caller has asked for the same (server, tool, its description,
 // arguments, policy) and that is pending, or agreed to and neither taken nor
-// expired, it is returned instead. Codes: approvals_full, approval_invalid.
+// expired, it is returned instead; see [Desk.Withdraw]. Codes: approvals_full, approval_invalid.
 func (d *Desk) Ask(ctx context.Context, a Asking) (Request, error) {
 	r, err := newRow(&a, now(), d.opt.Settings().Expires)
 	if err != nil {
 		return Request{}, err
 	}
 	r.Node = d.opt.Node
-	if equal, err := d.equal(ctx, d.db, r); err != nil || equal != nil {
+	if equal, err := d.equal(ctx, d.db, r); err != nil || equal != nil && !equal.join(r.Call) {
 		return d.openedOr(equal, err)
 	}
-	if r.arguments, err = d.seal(ctx, r.ID, "arguments", a.Arguments); err != nil {
+	r.join(r.Call)
+	if r.arguments, err = d.seal(ctx, r.ID, "arguments", a.Arguments); err == nil {
+		r.extra, err = d.seal(ctx, r.ID, "extra", a.Extra)
+	}
+	if err != nil {
 		return Request{}, err
 	}
 	var equal *row
 	err = d.db.Tx(ctx, store.Disk, func(tx *sql.Tx) error {
 		whole := context.WithoutCancel(ctx)
-		if d.db.Postgres() {
-			if _, err := tx.ExecContext(whole, "SELECT pg_advisory_xact_lock($1)", int64(askingOrder)); err != nil {
-				return fmt.Errorf("waiting to ask for approval: %w", err)
-			}
-		}
-		if equal, err = d.equal(whole, tx, r); err != nil || equal != nil {
+		if err := d.inOrder(whole, tx); err != nil {
 			return err
+		}
+		if equal, err = d.equal(whole, tx, r); err != nil {
+			return err
+		}
+		if equal != nil {
+			return equal.joined(whole, tx, r.Call)
 		}
 		if err := d.room(whole, tx, r); err != nil {
 			return err
@@ -60,12 +65,40 @@ func (d *Desk) Ask(ctx context.Context, a Asking) (Request, error) {
 	d.count(Pending)
 	d.tell(r)
 	whole := r.Request
-	whole.Arguments = a.Arguments
+	whole.Arguments, whole.Extra = a.Arguments, a.Extra
 	return whole, nil
 }
 
+// inOrder has the transaction wait for others that add to requests or take away from
+// them.
+func (d *Desk) inOrder(ctx context.Context, tx *sql.Tx) error {
+	if !d.db.Postgres() {
+		return nil
+	}
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(askingOrder)); err != nil {
+		return fmt.Errorf("waiting to ask for approval: %w", err)
+	}
+	return nil
+}
+
+// joined writes that one more call asks.
+func (r *row) joined(ctx context.Context, tx *sql.Tx, call string) error {
+	if !r.join(call) {
+		return nil
+	}
+	return r.writeBody(ctx, tx)
+}
+
+// writeBody writes what has changed of the body.
+func (r *row) writeBody(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, "UPDATE approval SET body = $2 WHERE id = $1", r.ID, r.body()); err != nil {
+		return fmt.Errorf("writing who asks for approval: %w", err)
+	}
+	return nil
+}
+
 const insert = "INSERT INTO approval (" + columns + `) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-	$18, $19, $20, $21, $22, $23, $24)`
+	$18, $19, $20, $21, $22, $23, $24, $25)`
 
 func (d *Desk) openedOr(r *row, err error) (Request, error) {
 	if err != nil {
@@ -79,8 +112,10 @@ func newRow(a *Asking, at time.Time, expires time.Duration) (*row, error) {
 	if a.Subject == "" || a.ArgumentsHash == "" {
 		return nil, invalid(message.Say("it does not say whose call it is, or with which arguments"))
 	}
-	if err := checkArguments(a.Arguments); err != nil {
-		return nil, err
+	for _, raw := range [...][]byte{a.Arguments, a.Extra} {
+		if err := checkArguments(raw); err != nil {
+			return nil, err
+		}
 	}
 	if expires <= 0 {
 		expires = DefaultExpires
@@ -100,7 +135,12 @@ func newRow(a *Asking, at time.Time, expires time.Duration) (*row, error) {
 	for _, text := range []*string{&r.Tenant, &r.Subject, &r.Server, &r.Tool} {
 		*text = clean(*text)
 	}
-	r.same = digest(r.Tenant, r.Subject, r.Server, r.Tool, r.ToolHash, r.ArgumentsHash, r.Policy, r.Method)
+	r.ExtraShown = clean(r.ExtraShown)
+	what := []string{r.Tenant, r.Subject, r.Server, r.Tool, r.ToolHash, r.ArgumentsHash, r.Policy, r.Method}
+	if by := r.Retrier; by != nil && (by.Subject != r.Subject || by.Tenant != r.Tenant) { // whose call it is as well
+		what = append(what, by.Tenant, by.Subject, by.Token)
+	}
+	r.same = digest(what...)
 	return r, nil
 }
 

@@ -11,6 +11,7 @@ import (
 // Requests are counted once, by the hub that does something about them, and how many
 // are pending by all.
 func TestCounted(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		key := newKey(t)
 		one, two := openWith(t, db, "n1", key), openWith(t, db, "n2", key)

@@ -2,6 +2,7 @@ package approval
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"strconv"
 	"time"
@@ -14,7 +15,8 @@ import (
 // two have to agree a first agreement leaves it pending. Codes: approval_unknown,
 // approval_own, approval_decided, approval_expired, approval_confirm (which
 // agreement it would be), approval_second (it has to be another person's),
-// approval_changed (the arguments are others than were seen), approval_invalid.
+// approval_changed (the arguments are others than were seen), approval_invalid; with
+// a grant also grant_invalid.
 //
 // What an edit puts in the place of the arguments has to be valid and judged by
 // whoever calls.
@@ -22,7 +24,12 @@ func (d *Desk) Decide(ctx context.Context, id string, with Deciding) (Request, e
 	if err := with.check(); err != nil {
 		return Request{}, err
 	}
+	given, err := d.granting(&with)
+	if err != nil {
+		return Request{}, err
+	}
 	sealed := ""
+	with.made = d.opt.Made
 	for range 2 * MaxDecisions { // who loses against another one's agreement looks again
 		r, err := d.find(ctx, d.db, id)
 		if err != nil {
@@ -43,7 +50,11 @@ func (d *Desk) Decide(ctx context.Context, id string, with Deciding) (Request, e
 			}
 			next.edited = sealed
 		}
-		done, err := d.change(ctx, `UPDATE approval SET status = $3, open = $4, revision = revision + 1, changed = $5, expires = $6, decided = $7,
+		var also func(context.Context, *sql.Tx) error
+		if given != nil && next.Status.Agreed() {
+			also = func(ctx context.Context, tx *sql.Tx) error { return d.writeGrant(ctx, tx, given) }
+		}
+		done, err := d.changeWith(ctx, also, `UPDATE approval SET status = $3, open = $4, revision = revision + 1, changed = $5, expires = $6, decided = $7,
 			judged = $8, decisions = $9, shown = $10, hash = $11, edited = $12
 			WHERE id = $1 AND revision = $2 AND status = 'pending' AND expires > $5`,
 			r.ID, r.revision, string(next.Status), next.state(), micros(next.changed), micros(next.Expires), micros(next.Decided),
@@ -56,10 +67,28 @@ func (d *Desk) Decide(ctx context.Context, id string, with Deciding) (Request, e
 				d.count(done.Status)
 			}
 			d.tell(done)
+			if also != nil {
+				d.renewed(ctx)
+			}
 			return d.opened(done), nil
 		}
 	}
 	return Request{}, invalid(message.Say("it was changed too often"))
+}
+
+// granting is the grant that is to be given with an agreement, checked; nil for none.
+func (d *Desk) granting(with *Deciding) (*Grant, error) {
+	if with.Grant == nil {
+		return nil, nil
+	}
+	if with.Kind != Approve || with.Saw == "" && with.Confirmation <= 1 {
+		return nil, invalid(message.Say("what is to be remembered has to be agreed to as it was seen"))
+	}
+	g, err := newGrant(&with.By, *with.Grant, now())
+	if err != nil {
+		return nil, err
+	}
+	return &g, nil
 }
 
 // check refuses what is no decision.
@@ -88,7 +117,7 @@ func (with *Deciding) edits(r *row) bool { return with.Kind == Edit && with.Argu
 // decided is the row as a decision leaves it. It asks nobody, and changes nothing.
 func (r *row) decided(with *Deciding, at time.Time) (*row, error) {
 	switch {
-	case !with.There && own(r, &with.By):
+	case !with.There && with.own(r):
 		return nil, hub.E(message.ApprovalOwn, nil, "subject", message.Quote(r.Subject))
 	case r.Status != Pending || !at.Before(r.Expires):
 		return nil, r.over(at)
@@ -108,8 +137,12 @@ func (r *row) decided(with *Deciding, at time.Time) (*row, error) {
 		next.edited = "sealed" // by Decide
 		if with.Judged != nil {
 			persons, second := r.Persons, r.Second
+			seen, servers := r.Risk, r.Servers
 			next.Judged = *with.Judged
-			next.Persons, next.Second = min(max(next.Persons, persons, 1), 2), next.Second || second
+			next.Persons, next.Second, next.Servers = min(max(next.Persons, persons, 1), 2), next.Second || second, servers
+			if next.Risk > seen { // nobody has seen that yet: it has to be said once more
+				next.Persons = 2
+			}
 		}
 		next.agree(1, at)
 	default:
@@ -119,6 +152,9 @@ func (r *row) decided(with *Deciding, at time.Time) (*row, error) {
 			return nil, err
 		}
 		next.agree(len(agreed)+1, at)
+	}
+	if with.Kind != Reject {
+		next.leave(&with.By)
 	}
 	next.Decisions = append(slices.Clip(r.Decisions), said)
 	return &next, nil
@@ -134,6 +170,12 @@ func (r *row) agree(n int, at time.Time) {
 		r.Status = Edited
 	}
 	r.Decided, r.Expires = at, at.Add(Agreement)
+}
+
+// leave leaves of the servers that the call may go to those which somebody who
+// agrees may decide about: [Request.SeenBy] has seen to it that r.Server is one.
+func (r *row) leave(by *hub.Principal) {
+	r.Servers = slices.DeleteFunc(slices.Clone(r.Servers), func(server string) bool { return !hub.Scope(by.Scope).Server(server) })
 }
 
 // Agreements are those to what would be sent now, in their order: since it was
@@ -156,6 +198,7 @@ func (r *row) mayAgree(agreed []Decision, with *Deciding) error {
 	round := len(agreed) + 1
 	for _, one := range agreed {
 		same := one.By == clean(with.By.Subject) && one.Tenant == with.By.Tenant || one.Token != "" && one.Token == with.By.Token
+		same = same || with.ownedBy(one.By, one.Tenant, one.Token) || with.made != nil && with.made(one.Token, with.By)
 		if r.Second && same {
 			return hub.E(message.ApprovalSecond, nil, "id", r.ID, "by", message.Quote(one.By))
 		}
@@ -169,9 +212,20 @@ func (r *row) mayAgree(agreed []Decision, with *Deciding) error {
 	return nil
 }
 
-// own reports whether somebody would decide about a call of their own.
-func own(r *row, by *hub.Principal) bool {
-	return by.Subject == r.Subject && by.Tenant == r.Tenant || by.Token != "" && by.Token == r.Token
+// own reports whether somebody would decide about a call of their own: one that they
+// asked for, or whoever made what they show.
+func (with *Deciding) own(r *row) bool {
+	by := &with.By
+	if by.Subject == r.Subject && by.Tenant == r.Tenant || by.Token != "" && by.Token == r.Token ||
+		r.Retrier.is(by.Subject, by.Tenant, by.Token) || with.ownedBy(r.Subject, r.Tenant, r.Token) {
+		return true
+	}
+	return r.Retrier != nil && with.ownedBy(r.Retrier.Subject, r.Retrier.Tenant, r.Retrier.Token)
+}
+
+// ownedBy reports whether what is shown was made by somebody.
+func (with *Deciding) ownedBy(subject, tenant, token string) bool {
+	return with.made != nil && with.By.Token != "" && with.made(with.By.Token, hub.Principal{Subject: subject, Tenant: tenant, Token: token})
 }
 
 // over says why a request can be neither decided, nor taken, nor ended at a time.

@@ -18,6 +18,7 @@ import (
 // whoever has the same token. Who is asked in their own client is an exception that
 // the configuration makes.
 func TestOwn(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		a := asking("alice", `{}`)
@@ -44,6 +45,7 @@ func TestOwn(t *testing.T) {
 // where it is asked for not the same person. What one of them changes the other has
 // to agree to anew.
 func TestTwo(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		ask := func(arguments string, second bool) Request {
@@ -127,6 +129,7 @@ func TestTwo(t *testing.T) {
 
 // An edit is an agreement to what it says, of one person.
 func TestEdit(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		r := c.mustAsk(t, asking("local", `{"n":1}`))

@@ -34,6 +34,9 @@ type Options struct {
 	Bus      *bus.Bus            // gets a [hub.ApprovalChanged] for each change, also those of other hubs; nil tells nobody
 	Log      *slog.Logger        // nil for none
 	Settings func() hub.Approval // as they are now; nil for the defaults
+	// Made reports whether what was shown, by its id, was made by somebody, directly or
+	// not: it counts as theirs. Nil where that is not known.
+	Made func(token string, by hub.Principal) bool
 }
 
 // Desk keeps the requests and the grants. Safe for concurrent use.
@@ -93,20 +96,33 @@ const (
 
 // change carries out a statement that returns one row of requests, and tells other
 // hubs of it. It returns nil if there is none.
-func (d *Desk) change(ctx context.Context, query string, args ...any) (r *row, err error) {
+func (d *Desk) change(ctx context.Context, query string, args ...any) (*row, error) {
+	return d.changeWith(ctx, nil, query, args...)
+}
+
+// changeWith is change, with something that is done in the same transaction if there
+// is a row; nil for nothing.
+func (d *Desk) changeWith(ctx context.Context, also func(context.Context, *sql.Tx) error, query string, args ...any) (r *row, err error) {
 	err = d.db.Tx(ctx, store.Disk, func(tx *sql.Tx) error {
 		whole := context.WithoutCancel(ctx)
-		r, err = scan(tx.QueryRowContext(whole, query+" RETURNING "+columns, args...))
-		if errors.Is(err, sql.ErrNoRows) {
-			r = nil
-			return nil
+		if r, err = d.changeIn(whole, tx, query, args...); err != nil || r == nil || also == nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("changing a request for approval: %w", err)
-		}
-		return d.db.Notify(whole, tx, channel, r.ID)
+		return also(whole, tx)
 	})
 	return r, err
+}
+
+// changeIn is change within a transaction.
+func (d *Desk) changeIn(ctx context.Context, tx *sql.Tx, query string, args ...any) (*row, error) {
+	r, err := scan(tx.QueryRowContext(ctx, query+" RETURNING "+columns, args...))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("changing a request for approval: %w", err)
+	}
+	return r, d.db.Notify(ctx, tx, channel, r.ID)
 }
 
 // now is the time as rows have it.

@@ -34,6 +34,7 @@ func txExec(query string, args ...any) func(*sql.Tx) error {
 // A request goes its way from the question to the call, over restarts, and every
 // member comes back as it was given.
 func TestWay(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		key := newKey(t)
 		c := openWith(t, db, "n1", key)
@@ -105,6 +106,7 @@ func TestWay(t *testing.T) {
 
 // Of 200 who decide at once one wins, and all others are told who did.
 func TestDeciders(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c, other := open(t, db, "n1"), open(t, db, "n2")
 		asked := c.mustAsk(t, asking("local", `{}`))
@@ -144,6 +146,7 @@ func TestDeciders(t *testing.T) {
 
 // Of many calls that take an agreement at once one gets it, over two hubs.
 func TestTakers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c, other := open(t, db, "n1"), open(t, db, "n2")
 		asked := c.mustAsk(t, asking("local", `{}`))
@@ -169,6 +172,7 @@ func TestTakers(t *testing.T) {
 
 // Equal calls that come at once wait for one decision.
 func TestEqualAskers(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c, other := open(t, db, "n1"), open(t, db, "n2")
 		var wg sync.WaitGroup
@@ -194,6 +198,7 @@ func TestEqualAskers(t *testing.T) {
 // Whatever boundary a hub is killed at, nothing is lost, and no agreement serves
 // two calls: what was sent stays taken, and what was not is given back.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		key := newKey(t)
 		again := func() *counter { return openWith(t, db, "n1", key) }
@@ -259,6 +264,7 @@ func TestKilled(t *testing.T) {
 
 // What is not decided in time expires, and so does what is not taken in time.
 func TestExpires(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		pending, agreed, taken := c.mustAsk(t, asking("a", `{}`)), c.mustAsk(t, asking("b", `{}`)), c.mustAsk(t, asking("c", `{}`))
@@ -299,6 +305,7 @@ func TestExpires(t *testing.T) {
 
 // A request that nobody wants, or whose call would be another one, ends.
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		for _, end := range []func(context.Context, string, string) (Request, error){c.Cancel, c.Supersede} {
@@ -336,6 +343,7 @@ func TestCancel(t *testing.T) {
 
 // What is too much, or cannot be what a tool is called with, is refused.
 func TestAskRefused(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		c.opt.Settings = func() hub.Approval { return hub.Approval{Pending: 3, Expires: time.Hour} }
@@ -365,6 +373,7 @@ func TestAskRefused(t *testing.T) {
 // Lists are newest first, in pages, without arguments, and hold what the viewer may
 // see and nothing else; what may not be seen is unknown.
 func TestSeen(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		var ids []string

@@ -74,7 +74,19 @@ const (
 // Grant has an agreement stand from now on. Of g, ID, By, Created and what is about
 // its use are filled in. Codes: grant_invalid, approval_own.
 func (d *Desk) Grant(ctx context.Context, by hub.Principal, g Grant) (Grant, error) {
-	at := now()
+	g, err := newGrant(&by, g, now())
+	if err != nil {
+		return Grant{}, err
+	}
+	err = d.changeGrants(ctx, func(ctx context.Context, tx *sql.Tx) error { return d.insertGrant(ctx, tx, &g) })
+	if err != nil {
+		return Grant{}, err
+	}
+	return g, nil
+}
+
+// newGrant is a grant as it begins, if it may be given.
+func newGrant(by *hub.Principal, g Grant, at time.Time) (Grant, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Grant{}, hub.E(message.Internal, err)
@@ -83,29 +95,36 @@ func (d *Desk) Grant(ctx context.Context, by hub.Principal, g Grant) (Grant, err
 	g.By, g.ByTenant, g.ByToken = by.Subject, by.Tenant, by.Token
 	g.Tenant, g.Subject, g.Server = clean(g.Tenant), clean(g.Subject), clean(g.Server)
 	g.Expires = g.Expires.UTC().Truncate(time.Microsecond)
-	if err := g.check(&by, at); err != nil {
-		return Grant{}, err
-	}
-	err = d.changeGrants(ctx, func(ctx context.Context, tx *sql.Tx) error {
-		var n int
-		err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM approval_grant WHERE expires > $1 AND revoked = 0", micros(at)).Scan(&n)
-		if err != nil {
-			return fmt.Errorf("counting grants: %w", err)
-		}
-		if n >= MaxGrants {
-			return invalidGrant(message.Say("there are too many"))
-		}
-		_, err = tx.ExecContext(ctx, `INSERT INTO approval_grant (id, tenant, subject, server, created, changed, expires, revoked, uses, used, body)
-			VALUES ($1, $2, $3, $4, $5, $5, $6, 0, 0, 0, $7)`, g.ID, g.Tenant, g.Subject, g.Server, micros(at), micros(g.Expires), jsonOf(g))
-		if err != nil {
-			return fmt.Errorf("writing a grant: %w", err)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := g.check(by, at); err != nil {
 		return Grant{}, err
 	}
 	return g, nil
+}
+
+func (d *Desk) insertGrant(ctx context.Context, tx *sql.Tx, g *Grant) error {
+	var n int
+	err := tx.QueryRowContext(ctx, "SELECT COUNT(*) FROM approval_grant WHERE expires > $1 AND revoked = 0", micros(g.Created)).Scan(&n)
+	if err != nil {
+		return fmt.Errorf("counting grants: %w", err)
+	}
+	if n >= MaxGrants {
+		return invalidGrant(message.Say("there are too many"))
+	}
+	_, err = tx.ExecContext(ctx, `INSERT INTO approval_grant (id, tenant, subject, server, created, changed, expires, revoked, uses, used, body)
+		VALUES ($1, $2, $3, $4, $5, $5, $6, 0, 0, 0, $7)`, g.ID, g.Tenant, g.Subject, g.Server, micros(g.Created), micros(g.Expires), jsonOf(g))
+	if err != nil {
+		return fmt.Errorf("writing a grant: %w", err)
+	}
+	return nil
+}
+
+// writeGrant writes a grant in the transaction of something else, and tells other
+// hubs of it; see renewed.
+func (d *Desk) writeGrant(ctx context.Context, tx *sql.Tx, g *Grant) error {
+	if err := d.insertGrant(ctx, tx, g); err != nil {
+		return err
+	}
+	return d.db.Notify(ctx, tx, channel, grantsWord)
 }
 
 // CheckGrant says why somebody could not give a grant; nil if that is no reason not
@@ -170,11 +189,16 @@ func (d *Desk) changeGrants(ctx context.Context, change func(context.Context, *s
 	if err != nil {
 		return err
 	}
+	d.renewed(ctx)
+	return nil
+}
+
+// renewed goes by the grants as they are after a change.
+func (d *Desk) renewed(ctx context.Context) {
 	if err := d.readGrants(context.WithoutCancel(ctx)); err != nil {
 		d.stale.Store(true)
 		d.log.WarnContext(ctx, "a change of grants holds a little later", "error", err) // see catchUp
 	}
-	return nil
 }
 
 // Grants returns a page of grants, newest first.

@@ -37,6 +37,7 @@ func asked(subject, arguments string) Asked {
 // A grant covers what it says and nothing else, until it expires or is revoked,
 // also after a restart; its uses are counted.
 func TestGrant(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		stop := c.run(t)
@@ -161,6 +162,7 @@ func TestGrantMembers(t *testing.T) {
 
 // Who sees a grant: those whose calls it covers, and those who may decide there.
 func TestGrantsSeen(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		var ids []string

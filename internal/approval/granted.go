@@ -23,6 +23,7 @@ type Asked struct {
 	ArgumentsHash          string
 	Arguments              []byte // JSON object; nil for none
 	Risk                   hub.Risk
+	Retrier                *Retrier // as [Details.Retrier]
 }
 
 // book is the grants in force, as they were read last. Nobody changes it.
@@ -50,23 +51,47 @@ type tally struct {
 
 // Granted returns the grant that covers a call, and counts its use.
 func (d *Desk) Granted(q *Asked) (Grant, bool) {
-	some := d.book.Load().of[place{q.Tenant, q.Server, q.Tool}]
-	if len(some) == 0 {
+	at := time.Now()
+	s := d.covering(q, at)
+	if s == nil {
 		return Grant{}, false
 	}
-	at := time.Now()
-	for _, s := range some {
-		if s.covers(q, at) {
-			s.tally.last.Store(micros(at))
-			s.tally.uses.Add(1)
-			return s.Grant, true
-		}
+	s.tally.last.Store(micros(at))
+	s.tally.uses.Add(1)
+	return s.Grant, true
+}
+
+// Covering returns the grant that covers a call now, without counting that as a use.
+func (d *Desk) Covering(q *Asked) (Grant, bool) {
+	if s := d.covering(q, time.Now()); s != nil {
+		return s.Grant, true
 	}
 	return Grant{}, false
 }
 
+// covering is the standing grant that covers a call; nil for none.
+func (d *Desk) covering(q *Asked, at time.Time) *standing {
+	for _, s := range d.book.Load().of[place{q.Tenant, q.Server, q.Tool}] {
+		if s.covers(q, at) && !d.gaveItself(s, q) {
+			return s
+		}
+	}
+	return nil
+}
+
+// gaveItself reports whether a grant was given with what was made by whoever makes
+// the call, or by whoever has it made again.
+func (d *Desk) gaveItself(s *standing, q *Asked) bool {
+	if d.opt.Made == nil || s.ByToken == "" {
+		return false
+	}
+	by := hub.Principal{Subject: q.Subject, Tenant: q.Tenant, Token: q.Token}
+	return d.opt.Made(s.ByToken, by) || q.Retrier != nil &&
+		d.opt.Made(s.ByToken, hub.Principal{Subject: q.Retrier.Subject, Tenant: q.Retrier.Tenant, Token: q.Retrier.Token})
+}
+
 func (s *standing) covers(q *Asked, at time.Time) bool {
-	gave := s.By == q.Subject && s.ByTenant == q.Tenant || s.ByToken != "" && s.ByToken == q.Token
+	gave := s.By == q.Subject && s.ByTenant == q.Tenant || s.ByToken != "" && s.ByToken == q.Token || q.Retrier.is(s.By, s.ByTenant, s.ByToken)
 	return !gave && !s.tally.over.Load() && s.InForce(at) && q.Risk <= s.MaxRisk && q.Risk < hub.RiskCritical && s.ToolHash == q.ToolHash &&
 		(s.Subject == "" || s.Subject == q.Subject) &&
 		(s.ArgumentsHash == "" || s.ArgumentsHash == q.ArgumentsHash) &&

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,10 +27,46 @@ type row struct {
 	taker     string // the hub whose call has taken it
 	arguments string // sealed
 	edited    string // sealed
+	extra     string // sealed
+	askers
+}
+
+// askers are the calls that ask by one request, by id. One that has withdrawn is
+// none any more; one whose caller was given a ticket still is.
+type askers struct {
+	Askers []string `json:"askers,omitempty"`
+}
+
+// several stands for more of them than are kept: then none is the last.
+const several = "*"
+
+// maxAskers is how many calls are kept that ask by one request.
+const maxAskers = 32
+
+// join has one more call ask, and reports whether that is to be written.
+func (a *askers) join(call string) bool {
+	if call == "" || slices.Contains(a.Askers, call) || len(a.Askers) > maxAskers {
+		return false
+	}
+	if len(a.Askers) == maxAskers {
+		call = several
+	}
+	a.Askers = append(slices.Clone(a.Askers), call)
+	return true
+}
+
+// withdraw takes a call away, and reports whether it was one of them.
+func (a *askers) withdraw(call string) bool {
+	at := slices.Index(a.Askers, call)
+	if at < 0 || call == several {
+		return false
+	}
+	a.Askers = slices.Delete(slices.Clone(a.Askers), at, at+1)
+	return true
 }
 
 const columns = `id, status, open, revision, created, changed, expires, decided, tenant, subject, server, tool, node, same,
-	body, judged, decisions, shown, hash, arguments, edited, taken, taker, note`
+	body, judged, decisions, shown, hash, arguments, edited, taken, taker, note, extra`
 
 // scan reads a row that has all columns.
 func scan(from scanner) (*row, error) {
@@ -37,17 +74,20 @@ func scan(from scanner) (*row, error) {
 	var created, changed, expires, decided int64
 	var body, judged, decisions string
 	err := from.Scan(&r.ID, &r.Status, &r.open, &r.revision, &created, &changed, &expires, &decided, &r.Tenant, &r.Subject, &r.Server, &r.Tool,
-		&r.Node, &r.same, &body, &judged, &decisions, &r.Shown, &r.Hash, &r.arguments, &r.edited, &r.Taken, &r.taker, &r.Note)
+		&r.Node, &r.same, &body, &judged, &decisions, &r.Shown, &r.Hash, &r.arguments, &r.edited, &r.Taken, &r.taker, &r.Note, &r.extra)
 	if err != nil {
 		return nil, err
 	}
 	for _, member := range [...]struct {
 		text string
 		into any
-	}{{body, &r.Details}, {judged, &r.Judged}, {decisions, &r.Decisions}} {
+	}{{body, &r.Details}, {body, &r.askers}, {judged, &r.Judged}, {decisions, &r.Decisions}} {
 		if err := json.Unmarshal([]byte(member.text), member.into); err != nil {
 			return nil, fmt.Errorf("reading the request for approval %s: %w", r.ID, err)
 		}
+	}
+	if len(r.Askers) == 0 && r.Call != "" { // as it was written before there were any
+		r.Askers = []string{r.Call}
 	}
 	r.Created, r.changed, r.Expires, r.Decided = moment(created), moment(changed), moment(expires), moment(decided)
 	return &r, nil
@@ -57,8 +97,16 @@ func scan(from scanner) (*row, error) {
 func (r *row) values() []any {
 	return []any{
 		r.ID, string(r.Status), r.state(), r.revision, micros(r.Created), micros(r.changed), micros(r.Expires), micros(r.Decided), r.Tenant, r.Subject, r.Server,
-		r.Tool, r.Node, r.same, jsonOf(r.Details), jsonOf(r.Judged), jsonOf(r.decisions()), r.Shown, r.Hash, r.arguments, r.edited, r.Taken, r.taker, r.Note,
+		r.Tool, r.Node, r.same, r.body(), jsonOf(r.Judged), jsonOf(r.decisions()), r.Shown, r.Hash, r.arguments, r.edited, r.Taken, r.taker, r.Note, r.extra,
 	}
+}
+
+// body is what the column of that name has.
+func (r *row) body() string {
+	return jsonOf(struct {
+		Details
+		askers
+	}{r.Details, r.askers})
 }
 
 // state is open as it is written.
@@ -99,10 +147,11 @@ func unknown(id string) error { return hub.E(message.ApprovalUnknown, nil, "id",
 // opened is the request with its arguments, as far as this hub has the key.
 func (d *Desk) opened(r *row) Request {
 	whole := r.Request
-	var foreign, other bool
+	var foreign, other, third bool
 	whole.Arguments, foreign = d.unseal(r.ID, "arguments", r.arguments)
 	whole.Edited, other = d.unseal(r.ID, "edited", r.edited)
-	whole.Hidden = foreign || other
+	whole.Extra, third = d.unseal(r.ID, "extra", r.extra)
+	whole.Hidden = foreign || other || third
 	return whole
 }
 

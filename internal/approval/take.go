@@ -2,9 +2,11 @@ package approval
 
 import (
 	"context"
+	"database/sql"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/store"
 )
 
 // Take claims an agreement for a call, once over all hubs; again for the same call
@@ -77,6 +79,43 @@ func (d *Desk) Recover(ctx context.Context, sent func(ctx context.Context, call 
 	return nil
 }
 
+// Withdraw says that a call no longer wants what it has asked for. The request ends
+// with the last call that asked by it: equal calls have one in common, and one that
+// was answered with a ticket may come back. Of a call that is not among those that
+// ask nothing is withdrawn. Codes as [Desk.Cancel].
+func (d *Desk) Withdraw(ctx context.Context, id, call, why string) error {
+	at := now()
+	var ended *row
+	err := d.db.Tx(ctx, store.Disk, func(tx *sql.Tx) error {
+		whole := context.WithoutCancel(ctx)
+		ended = nil
+		if err := d.inOrder(whole, tx); err != nil {
+			return err
+		}
+		r, err := d.find(whole, tx, id)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !r.open || !at.Before(r.Expires):
+			return r.over(at)
+		case !r.withdraw(call):
+			return nil
+		case len(r.Askers) > 0:
+			return r.writeBody(whole, tx)
+		}
+		if ended, err = d.changeIn(whole, tx, ending, r.ID, string(Cancelled), noted(why), micros(at)); err == nil && ended == nil {
+			err = r.over(at)
+		}
+		return err
+	})
+	if ended != nil && err == nil {
+		d.count(Cancelled)
+		d.tell(ended)
+	}
+	return err
+}
+
 // Cancel ends a request that nobody wants any more. Codes: approval_unknown,
 // approval_decided, approval_taken, approval_expired.
 func (d *Desk) Cancel(ctx context.Context, id, why string) (Request, error) {
@@ -89,11 +128,19 @@ func (d *Desk) Supersede(ctx context.Context, id, why string) (Request, error) {
 	return d.finish(ctx, id, Superseded, why)
 }
 
+// ending ends a request that is not over.
+const ending = `UPDATE approval SET status = $2, note = $3, open = 0, revision = revision + 1, changed = $4
+	WHERE id = $1 AND open = 1 AND expires > $4`
+
+// noted is why a request ends, as it is written.
+func noted(why string) string {
+	why = clean(why)
+	return why[:min(len(why), MaxNote)]
+}
+
 func (d *Desk) finish(ctx context.Context, id string, as Status, why string) (Request, error) {
 	at := now()
-	why = clean(why)
-	r, err := d.change(ctx, `UPDATE approval SET status = $2, note = $3, open = 0, revision = revision + 1, changed = $4
-		WHERE id = $1 AND open = 1 AND expires > $4`, clean(id), string(as), why[:min(len(why), MaxNote)], micros(at))
+	r, err := d.change(ctx, ending, clean(id), string(as), noted(why), micros(at))
 	if err != nil {
 		return Request{}, err
 	}

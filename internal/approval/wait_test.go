@@ -22,6 +22,7 @@ import (
 // Who waits is told of the decision of this hub and of another one, and of nothing
 // that leaves the request pending.
 func TestAwait(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		c.run(t)
@@ -289,6 +290,7 @@ func TestRunExpires(t *testing.T) {
 
 // What was over long ago is dropped, and no sooner; what is open never is.
 func TestPrune(t *testing.T) {
+	t.Parallel()
 	storetest.Each(t, func(t *testing.T, db *store.DB) {
 		c := open(t, db, "n1")
 		err := db.Tx(t.Context(), store.Process, func(tx *sql.Tx) error {

@@ -46,6 +46,7 @@ type ActFilter struct {
 	Door      hub.Door
 	Operation string
 	Server    string
+	Servers   []string      // done to any of these; nil for all, also what was done to none
 	Outcomes  []hub.Outcome // any of these; [UnderWay] for what has not ended
 	Code      string
 	ID        string
@@ -78,7 +79,7 @@ func (l *Log) Act(_ context.Context, a *Act) error {
 // [Log.Query].
 func (l *Log) Acts(ctx context.Context, f ActFilter, from string, limit int) (*ActPage, error) {
 	page, err := l.query(ctx, Filter{
-		Tenant: f.Tenant, Subject: f.Subject, Door: f.Door, Server: f.Server, Method: f.Operation, Outcomes: f.Outcomes, Code: f.Code,
+		Tenant: f.Tenant, Subject: f.Subject, Door: f.Door, Server: f.Server, Servers: f.Servers, Method: f.Operation, Outcomes: f.Outcomes, Code: f.Code,
 		Call: f.ID, Since: f.Since, Until: f.Until, acts: true,
 	}, from, limit)
 	if err != nil {

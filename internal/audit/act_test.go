@@ -106,7 +106,7 @@ func TestActs(t *testing.T) {
 		if got := query(t, l, Filter{Tenant: &acme}); len(got) != 0 {
 			t.Errorf("the tenant has calls: %+v", got)
 		}
-		a, err := l.Analyse(t.Context(), begin.Add(-time.Hour), time.Now().Add(time.Hour), nil)
+		a, err := l.Analyse(t.Context(), begin.Add(-time.Hour), time.Now().Add(time.Hour), Filter{})
 		if err != nil || a.Total.Calls != n {
 			t.Errorf("the figures count %+v, %v", a.Total, err)
 		}
@@ -216,7 +216,7 @@ func TestFiguresOfATenant(t *testing.T) {
 			tenant *string
 			want   int64
 		}{{nil, 600}, {&none, 200}, {&acme, 200}, {&nobody, 0}} {
-			a, err := l.Analyse(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), c.tenant)
+			a, err := l.Analyse(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour), Filter{Tenant: c.tenant})
 			if err != nil || a.Total.Calls != c.want {
 				t.Errorf("%v calls, want %d; %v", a.Total.Calls, c.want, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"math"
 	"slices"
 	"time"
 
@@ -63,13 +64,19 @@ type Failure struct {
 }
 
 // Analyse returns the figures of the calls that ended from since to before
-// until: of all, or only of a tenant's unless that is nil. Whole hours are read
-// from the figures of hours, and only what is left at both ends from the entries.
-func (l *Log) Analyse(ctx context.Context, since, until time.Time, tenant *string) (*Analysis, error) {
+// until, and that a filter asks for by their tenant, subject and servers; it is
+// asked for nothing else. Whole hours are read from the figures of hours, and only
+// what is left at both ends from the entries; but those of one subject, whom the
+// figures do not tell apart, all from the entries.
+func (l *Log) Analyse(ctx context.Context, since, until time.Time, whose Filter) (*Analysis, error) {
 	l.flush(ctx)
 	from, to := since.UnixMicro(), until.UnixMicro()
 	sums := make(hours)
 	err := l.db.View(ctx, func(tx *sql.Tx) error {
+		if whose.Subject != "" {
+			whose.Since, whose.Until = since, until
+			return l.eachEnded(ctx, tx, &whose, func(c *Call) { sums.of(floorHour(c.Ended.UnixMicro())).count(&c.CallRecord) })
+		}
 		all, err := nodes(ctx, tx)
 		if err != nil {
 			return err
@@ -104,7 +111,25 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time, tenant *strin
 	if err != nil {
 		return nil, unreadable(err)
 	}
-	return analysis(since, until, sums, tenant), nil
+	return analysis(since, until, sums, &whose), nil
+}
+
+// eachEnded calls f for every call that a filter wants and that has ended.
+func (l *Log) eachEnded(ctx context.Context, tx *sql.Tx, want *Filter, f func(*Call)) error {
+	m, err := newMerge(ctx, tx, l.position(), want, nil)
+	if err != nil {
+		return err
+	}
+	m.left = math.MaxInt
+	for {
+		c, err := m.next(ctx)
+		if err != nil || c == nil {
+			return err
+		}
+		if c.Outcome != UnderWay {
+			f(c)
+		}
+	}
 }
 
 // eachHour adds the figures of hours of a chain.
@@ -160,7 +185,7 @@ func (s *sum) figures() Figures {
 }
 
 // analysis puts the figures of hours together in each way.
-func analysis(since, until time.Time, all hours, tenant *string) *Analysis {
+func analysis(since, until time.Time, all hours, whose *Filter) *Analysis {
 	type tool struct{ server, tool, method string }
 	total, tools, servers := newSum(), make(map[tool]*sum), make(map[string]*sum)
 	failures := make(map[Failure]int64)
@@ -168,7 +193,7 @@ func analysis(since, until time.Time, all hours, tenant *string) *Analysis {
 	for at, t := range all {
 		whole := newSum()
 		for g, v := range t {
-			if tenant != nil && g.Tenant != *tenant {
+			if whose.Tenant != nil && g.Tenant != *whose.Tenant || whose.Servers != nil && !slices.Contains(whose.Servers, g.Server) {
 				continue
 			}
 			whole.add(g.Outcome, v)

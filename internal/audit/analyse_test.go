@@ -3,6 +3,7 @@ package audit
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,7 +30,7 @@ func TestAnalyse(t *testing.T) {
 		})
 		for _, span := range [][2]time.Duration{{0, 24 * time.Hour}, {90 * time.Minute, 200 * time.Minute}, {10 * time.Minute, 20 * time.Minute}, {43 * time.Minute, 103 * time.Minute}, {5 * time.Hour, 5*time.Hour + time.Second}} {
 			since, until := start.Add(span[0]), start.Add(span[1])
-			a, err := l.Analyse(t.Context(), since, until, nil)
+			a, err := l.Analyse(t.Context(), since, until, Filter{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -104,4 +105,62 @@ func TestQuantiles(t *testing.T) {
 	if q := (&tally{}).quantile(0.5); q != 0 {
 		t.Errorf("%v of nothing", q)
 	}
+}
+
+// The figures and the calls of one caller and of some servers are those of counting,
+// as they are of all.
+func TestOfSomebodyAndSomeServers(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		l := open(t, db, testKeys(t))
+		start := time.Date(2026, 3, 1, 10, 17, 0, 0, time.UTC)
+		const n = 3*partSize + 100
+		counted := make(map[[2]string]int64)
+		fill(t, l, n, start, func(i int, r *hub.CallRecord) {
+			r.Time = start.Add(time.Duration(i) * 10 * time.Second)
+			r.Server, r.Subject = [...]string{"git", "mail", ""}[i%3], [...]string{"ann", "bob"}[i%2]
+			counted[[2]string{r.Subject, r.Server}]++
+		})
+		for name, c := range map[string]struct {
+			f    Filter
+			want int64
+		}{
+			"somebody":              {Filter{Subject: "ann"}, counted[[2]string{"ann", "git"}] + counted[[2]string{"ann", "mail"}] + counted[[2]string{"ann", ""}]},
+			"a server":              {Filter{Servers: []string{"git"}}, counted[[2]string{"ann", "git"}] + counted[[2]string{"bob", "git"}]},
+			"somebody at servers":   {Filter{Subject: "bob", Servers: []string{"mail", ""}}, counted[[2]string{"bob", "mail"}] + counted[[2]string{"bob", ""}]},
+			"no server":             {Filter{Servers: []string{}}, 0},
+			"a server but not that": {Filter{Server: "git", Servers: []string{"mail"}}, 0},
+		} {
+			var found int64
+			for from := ""; ; {
+				page, err := l.Query(t.Context(), c.f, from, MaxLimit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found += int64(len(page.Calls))
+				if from = page.Next; from == "" {
+					break
+				}
+			}
+			if found != c.want {
+				t.Errorf("%s: %d calls, not %d", name, found, c.want)
+			}
+			if c.f.Server != "" {
+				continue
+			}
+			a, err := l.Analyse(t.Context(), start, start.Add(24*time.Hour), c.f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.Total.Calls != c.want {
+				t.Errorf("%s: the figures are of %d calls, not %d", name, a.Total.Calls, c.want)
+			}
+			var out strings.Builder
+			if err := l.Export(t.Context(), &out, CSV, c.f); err != nil {
+				t.Fatal(err)
+			}
+			if lines := int64(strings.Count(out.String(), "\n")) - 1; lines != c.want {
+				t.Errorf("%s: the export has %d calls, not %d", name, lines, c.want)
+			}
+		}
+	})
 }

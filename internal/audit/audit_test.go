@@ -30,7 +30,7 @@ func TestRoundTrip(t *testing.T) {
 		full := changing(1)
 		full.Time = full.Time.Truncate(time.Microsecond).UTC()
 		full.Group, full.Trace, full.Code, full.Reason = "work", strings.Repeat("0f", 16), "timeout", "It \"took\" too long.\n第二行 \u2028 \x00 \xff"
-		full.Outcome, full.Cached, full.Queued = hub.OutcomeFailed, true, 3*time.Millisecond
+		full.Outcome, full.Cached, full.Queued, full.Held = hub.OutcomeFailed, true, 3*time.Millisecond, 4*time.Millisecond
 		full.Attempts = []hub.Attempt{{Server: "a", Code: "server_down", Duration: time.Millisecond}, {Server: "b", Duration: 2 * time.Millisecond}}
 		call(t, l, full)
 		plain := record(2)

@@ -176,7 +176,7 @@ func BenchmarkMillion(b *testing.B) {
 		before := cpu(b)
 		defer func() { b.ReportMetric(float64(cpu(b)-before)/float64(b.N)/1e6, "ms-cpu/op") }()
 		for b.Loop() {
-			if _, err := l.Analyse(b.Context(), day, time.Now(), nil); err != nil {
+			if _, err := l.Analyse(b.Context(), day, time.Now(), Filter{}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -65,6 +65,8 @@ func decode(body string, r *hub.CallRecord) (intent int64, ok bool) {
 			r.Tenant = text(value)
 		case "queuedUs":
 			r.Queued = micros(number(value))
+		case "heldUs":
+			r.Held = micros(number(value))
 		case "trace":
 			r.Trace = text(value)
 		case "reason":

@@ -45,6 +45,7 @@ func encode(r *hub.CallRecord) (head, tail []byte) {
 	head = appendText(head, `,"grant":`, r.Grant)
 	head = appendText(head, `,"tenant":`, r.Tenant)
 	head = appendNumber(head, `,"queuedUs":`, r.Queued.Microseconds())
+	head = appendNumber(head, `,"heldUs":`, r.Held.Microseconds())
 	head = appendText(head, `,"trace":`, r.Trace)
 	head = appendText(head, `,"reason":`, r.Reason)
 	for i, a := range r.Attempts {

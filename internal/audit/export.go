@@ -142,7 +142,7 @@ func (x *exporter) before(ctx context.Context, node string) (int64, error) {
 
 // isPlain reports whether nothing is asked for but a time and a chain.
 func (f *Filter) isPlain() bool {
-	return f.Tenant == nil && f.Session == "" && f.Subject == "" && f.Door == "" && f.Server == "" && f.Tool == "" && f.Method == "" &&
+	return f.Tenant == nil && f.Session == "" && f.Subject == "" && f.Door == "" && f.Server == "" && f.Servers == nil && f.Tool == "" && f.Method == "" &&
 		len(f.Outcomes) == 0 && f.Code == "" && f.Call == "" && f.Text == "" && f.Verdict == "" && f.Risk == ""
 }
 
@@ -226,7 +226,7 @@ func csvHead() []string {
 	return []string{
 		"began", "ended", "node", "seq", "call", "method", "subject", "door", "session", "client", "group", "name", "server", "tool",
 		"changing", "verdict", "outcome", "code", "reason", "attempts", "cached", "queued_ms", "duration_ms", "bytes", "trace", "arguments", "digest",
-		"mode", "risk", "rule", "policy", "approval", "grant", "tenant",
+		"mode", "risk", "rule", "policy", "approval", "grant", "tenant", "held_ms",
 	}
 }
 
@@ -275,7 +275,7 @@ func csvLine(c *Call) []string {
 		c.Subject, string(c.Door), c.Session, c.Client, c.Group, c.Name, c.Server, c.Tool,
 		strconv.FormatBool(c.Changing), c.Verdict, string(c.Outcome), c.Code, c.Reason, tries(c.Attempts), strconv.FormatBool(c.Cached),
 		ms(c.Queued), ms(c.Duration), strconv.Itoa(c.Bytes), c.Trace, c.Arguments, c.Digest,
-		string(c.Mode), c.Risk, c.Rule, c.Policy, c.Approval, c.Grant, c.Tenant,
+		string(c.Mode), c.Risk, c.Rule, c.Policy, c.Approval, c.Grant, c.Tenant, ms(c.Held),
 	}
 	for i, text := range fields {
 		fields[i] = tame(text)

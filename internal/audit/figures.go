@@ -56,6 +56,11 @@ func (t tallies) add(e *entry) {
 	}
 	var r hub.CallRecord
 	decode(e.body, &r)
+	t.count(&r)
+}
+
+// count counts a call that has ended.
+func (t tallies) count(r *hub.CallRecord) {
 	g := group{Tenant: r.Tenant, Server: r.Server, Tool: r.Tool, Method: r.Method, Outcome: r.Outcome, Code: r.Code}
 	one := tally{Calls: 1, Bytes: int64(r.Bytes)}
 	if r.Cached {

@@ -14,7 +14,8 @@ type Filter struct {
 	Subject  string
 	Door     hub.Door
 	Server   string
-	Tool     string // the server's own name
+	Servers  []string // any of these; nil for all, also for what names none
+	Tool     string   // the server's own name
 	Method   string
 	Outcomes []hub.Outcome // any of these; [UnderWay] for those that have none yet
 	Code     string

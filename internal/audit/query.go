@@ -41,15 +41,11 @@ func (l *Log) query(ctx context.Context, f Filter, from string, limit int) (*Pag
 	limit = min(limit, MaxLimit)
 	l.flush(ctx)
 	page := &Page{Calls: []Call{}}
-	position := "instr"
-	if l.db.Postgres() {
-		position = "strpos"
-	}
 	err = l.db.View(ctx, func(tx *sql.Tx) error {
 		if f.Call != "" {
 			return byID(ctx, tx, &f, page)
 		}
-		m, err := newMerge(ctx, tx, position, &f, after)
+		m, err := newMerge(ctx, tx, l.position(), &f, after)
 		if err != nil {
 			return err
 		}
@@ -70,6 +66,15 @@ func (l *Log) query(ctx context.Context, f Filter, from string, limit int) (*Pag
 		return nil, unreadable(err)
 	}
 	return page, nil
+}
+
+// position is how the database calls the function that tells where a text stands in
+// another.
+func (l *Log) position() string {
+	if l.db.Postgres() {
+		return "strpos"
+	}
+	return "instr"
 }
 
 // Recent returns the last n calls that ended, newest first. Unless it is empty,
@@ -139,7 +144,7 @@ func (f *Filter) wants(c *Call, at int64) bool {
 		!is(f.Server, c.Server), !is(f.Tool, c.Tool), !is(f.Method, c.Method), !is(f.Code, c.Code), !is(f.Call, c.ID), !is(f.Node, c.Node),
 		!is(f.Verdict, c.Verdict), !is(f.Risk, c.Risk):
 		return false
-	case len(f.Outcomes) > 0 && !slices.Contains(f.Outcomes, c.Outcome):
+	case len(f.Outcomes) > 0 && !slices.Contains(f.Outcomes, c.Outcome), f.Servers != nil && !slices.Contains(f.Servers, c.Server):
 		return false
 	case f.Text == "":
 		return true

@@ -43,6 +43,7 @@ type Book struct {
 	useMu  sync.Mutex
 	used   map[string]time.Time // since it was last written, by id of the token or session
 	missed counter
+	key    atomic.Pointer[[]byte] // see flowKey
 
 	watchMu  sync.Mutex
 	watchers map[*watcher]struct{}
@@ -52,8 +53,10 @@ type Book struct {
 type page struct {
 	version  int64
 	tokens   map[[sha256.Size]byte]*Token
+	byID     map[string]*Token // the same
 	sessions map[[sha256.Size]byte]*session
 	tenants  map[string]bool
+	founded  map[string]int64 // when each was
 }
 
 // OpenBook reads the book. The error is as [store.DB.Err] makes it. [Book.Run]
@@ -133,21 +136,22 @@ func (b *Book) change(ctx context.Context, f func(*sql.Tx) error) error {
 func (b *Book) read(ctx context.Context) error {
 	b.turn.Lock()
 	defer b.turn.Unlock()
-	p := &page{tokens: make(map[[sha256.Size]byte]*Token), sessions: make(map[[sha256.Size]byte]*session), tenants: make(map[string]bool)}
+	p := &page{tokens: make(map[[sha256.Size]byte]*Token), byID: make(map[string]*Token), sessions: make(map[[sha256.Size]byte]*session), tenants: make(map[string]bool), founded: make(map[string]int64)}
 	err := b.db.View(ctx, func(tx *sql.Tx) error {
 		err := tx.QueryRowContext(ctx, "SELECT version FROM identity_mark WHERE name = 'identity'").Scan(&p.version)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("reading the version of the tokens: %w", err)
 		}
-		if err := each(ctx, tx, "SELECT name FROM tenant", nil, func(scan func(...any) error) error {
+		if err := each(ctx, tx, "SELECT name, created FROM tenant", nil, func(scan func(...any) error) error {
 			var name string
-			err := scan(&name)
-			p.tenants[name] = true
+			var created int64
+			err := scan(&name, &created)
+			p.tenants[name], p.founded[name] = true, created
 			return err
 		}); err != nil {
 			return err
 		}
-		if err := eachToken(ctx, tx, "", nil, func(digest [sha256.Size]byte, t Token) { p.tokens[digest] = &t }); err != nil {
+		if err := eachToken(ctx, tx, "", nil, func(digest [sha256.Size]byte, t Token) { p.tokens[digest], p.byID[t.ID] = &t, &t }); err != nil {
 			return err
 		}
 		return eachSession(ctx, tx, "WHERE expires > $1", []any{micro(time.Now())}, func(digest [sha256.Size]byte, s session) { p.sessions[digest] = &s })

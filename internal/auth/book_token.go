@@ -7,7 +7,6 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -43,6 +42,7 @@ type Token struct {
 	Note    string
 	Created time.Time
 	By      string    // who made it
+	Parent  string    // id of the token or login session that the maker showed; "" for neither
 	Expires time.Time // zero for never
 	Used    time.Time // within a minute or so; zero for never
 	Revoked time.Time // zero if it was not
@@ -67,8 +67,9 @@ type Wanted struct {
 var subjectName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 
 // Issue makes a token for the maker, and returns it: this once. It allows no more
-// than its maker may. Errors are role_refused, grant_refused, body_invalid and
-// tenant_unknown.
+// than its maker may and, if he shows a token of the book, is good no longer than
+// that one. Errors are role_refused, grant_refused, body_invalid, tenant_unknown,
+// and token_expired if the maker's token was revoked meanwhile.
 func (b *Book) Issue(ctx context.Context, by hub.Principal, want Wanted) (string, Token, error) {
 	t, e := wanted(by, want)
 	if e != nil {
@@ -85,14 +86,18 @@ func (b *Book) Issue(ctx context.Context, by hub.Principal, want Wanted) (string
 	default:
 		t.Expires = t.Created.Add(want.Expiry).Truncate(time.Microsecond)
 	}
+	t.Parent = by.Token
 	err := b.change(ctx, func(tx *sql.Tx) error {
 		if err := haveTenant(ctx, tx, t.Tenant); err != nil {
 			return err
 		}
+		if err := t.bound(ctx, tx, want.Expiry == 0 && !want.Never); err != nil {
+			return err
+		}
 		_, err := tx.ExecContext(ctx, `INSERT INTO api_token
-			(id, digest, subject, tenant, role, scope, note, created, maker, expires, used, revoked, revoker)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, '')`,
-			t.ID, hexOf(digestOf(secret)), t.Subject, t.Tenant, string(t.Role), string(t.Scope), t.Note, micro(t.Created), t.By, micro(t.Expires))
+			(id, digest, subject, tenant, role, scope, note, created, maker, expires, used, revoked, revoker, parent)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0, 0, '', $11)`,
+			t.ID, hexOf(digestOf(secret)), t.Subject, t.Tenant, string(t.Role), string(t.Scope), t.Note, micro(t.Created), t.By, micro(t.Expires), t.Parent)
 		if err != nil {
 			return fmt.Errorf("writing a token: %w", err)
 		}
@@ -171,55 +176,6 @@ func nameOf(p hub.Principal) string {
 	return p.Tenant + "/" + p.Subject
 }
 
-// List is the tokens that somebody may see, those of his tenant or all, the newest
-// first; also those that are good no more, for 90 days.
-func (b *Book) List(ctx context.Context, by hub.Principal) ([]Token, error) {
-	where, args := "", []any(nil)
-	if !by.Hubwide() {
-		where, args = "WHERE tenant = $1", []any{by.Tenant}
-	}
-	var all []Token
-	err := eachToken(ctx, b.db, where, args, func(_ [sha256.Size]byte, t Token) {
-		t.Used = b.lastUse(t.ID, t.Used)
-		all = append(all, t)
-	})
-	if err != nil {
-		return nil, b.db.Err(err)
-	}
-	slices.SortStableFunc(all, func(a, b Token) int { return b.Created.Compare(a.Created) })
-	return all, nil
-}
-
-// Revoke has a token let nobody in any more; again changes nothing. The error is
-// token_unknown, also for one that is of another tenant.
-func (b *Book) Revoke(ctx context.Context, by hub.Principal, id string) error {
-	if !by.Role.May(hub.MayManage) {
-		return hub.E(message.RoleRefused, nil, "role", roleName(by.Role))
-	}
-	return b.change(ctx, func(tx *sql.Tx) error {
-		var tenant string
-		var revoked int64
-		err := tx.QueryRowContext(ctx, "SELECT tenant, revoked FROM api_token WHERE id = $1", id).Scan(&tenant, &revoked)
-		switch {
-		case errors.Is(err, sql.ErrNoRows), err == nil && !by.Hubwide() && tenant != by.Tenant:
-			return unknownToken(id)
-		case err != nil:
-			return fmt.Errorf("reading a token: %w", err)
-		case revoked > 0:
-			return nil
-		}
-		_, err = tx.ExecContext(ctx, "UPDATE api_token SET revoked = $1, revoker = $2 WHERE id = $3", micro(time.Now()), nameOf(by), id)
-		if err != nil {
-			return fmt.Errorf("revoking a token: %w", err)
-		}
-		return nil
-	})
-}
-
-func unknownToken(id string) *hub.Error {
-	return hub.E(message.TokenUnknown, nil, "id", message.Quote(id))
-}
-
 // token finds the token that somebody shows: whether it is known, and whether it is
 // good.
 func (b *Book) token(secret string, now time.Time) (_ Shown, known, good bool) {
@@ -240,12 +196,12 @@ func (b *Book) token(secret string, now time.Time) (_ Shown, known, good bool) {
 
 // eachToken calls f for every token.
 func eachToken(ctx context.Context, q querier, where string, args []any, f func([sha256.Size]byte, Token)) error {
-	query := "SELECT id, digest, subject, tenant, role, scope, note, created, maker, expires, used, revoked FROM api_token " + where + " ORDER BY id"
+	query := "SELECT id, digest, subject, tenant, role, scope, note, created, maker, expires, used, revoked, parent FROM api_token " + where + " ORDER BY id"
 	return each(ctx, q, query, args, func(scan func(...any) error) error {
 		var t Token
 		var digest, role, scope string
 		var created, expires, used, revoked int64
-		if err := scan(&t.ID, &digest, &t.Subject, &t.Tenant, &role, &scope, &t.Note, &created, &t.By, &expires, &used, &revoked); err != nil {
+		if err := scan(&t.ID, &digest, &t.Subject, &t.Tenant, &role, &scope, &t.Note, &created, &t.By, &expires, &used, &revoked, &t.Parent); err != nil {
 			return err
 		}
 		key, err := fromHex(digest)

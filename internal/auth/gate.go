@@ -87,11 +87,13 @@ func (g *Gate) Metadata(r *http.Request, group string) (Metadata, bool) {
 // Protects reports whether a request is for a door of MCP while /mcp is a protected
 // resource: whoever comes to it shows a token, also on this machine.
 func (g *Gate) Protects(r *http.Request) bool {
-	return g.settings.Load().resource != nil && isMCP(r.URL.Path)
+	return g.settings.Load().resource != nil && IsMCP(r.URL.Path)
 }
 
-// isMCP reports whether a path is one of the doors for MCP.
-func isMCP(path string) bool {
+// IsMCP reports whether a path is one of the doors for MCP, that of a group among
+// them. It is the one answer to that: who may come from which page, who needs a
+// token there, and how a refusal reads hang on it.
+func IsMCP(path string) bool {
 	return isResource(path) || path == "/sse" || strings.HasPrefix(path, "/sse/") || path == "/messages" || strings.HasPrefix(path, "/ws/")
 }
 

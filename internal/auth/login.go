@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -10,6 +11,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -30,8 +32,8 @@ const (
 	providerLife = time.Hour        // then it is asked again what it says of itself
 )
 
-// mostAnswers is how many codes a second are shown to the provider, whoever comes
-// with them.
+// mostAnswers is how many codes a second are shown to the provider from one address,
+// which may be that of a proxy before us.
 const mostAnswers = 50
 
 // Login is how people sign in: the authorization code flow of OpenID Connect with
@@ -40,14 +42,15 @@ const mostAnswers = 50
 // The browser's cookie is all there is to know of a login under way: what the
 // provider is sent (state, nonce, and the code's challenge) is made of it, so that
 // any hub on the same database can take the answer, and nothing is kept for those
-// who never come back.
+// who never come back. It is signed, so that nobody makes up one.
 type Login struct {
 	settings hub.Login
 	client   *http.Client
 	secret   func() (string, error)
+	key      func(context.Context) ([]byte, error) // of the cookie's signature
 	tenants  func(string) bool
 	log      *slog.Logger
-	answers  counter
+	answers  *Meter // by address
 
 	mu       sync.Mutex
 	provider metadata
@@ -57,7 +60,14 @@ type Login struct {
 }
 
 func newLogin(settings hub.Login, opt GateOptions, tenants func(string) bool) *Login {
-	l := &Login{settings: settings, client: bounded(opt.Client), tenants: tenants, log: opt.Log}
+	l := &Login{settings: settings, client: bounded(opt.Client), tenants: tenants, log: opt.Log, answers: NewMeter(mostAnswers, time.Second)}
+	if opt.Book != nil {
+		l.key = opt.Book.flowKey
+	} else {
+		own := make([]byte, entropy)
+		_, _ = rand.Read(own) // never fails
+		l.key = func(context.Context) ([]byte, error) { return own, nil }
+	}
 	l.secret = func() (string, error) { return settings.ClientSecret, nil }
 	if opt.Secret != nil {
 		l.secret = func() (string, error) { return opt.Secret(settings.ClientSecret) }
@@ -71,24 +81,31 @@ func newLogin(settings hub.Login, opt GateOptions, tenants func(string) bool) *L
 
 // Start begins a login: it returns where the browser is to be sent, and what the
 // cookie of the login is to hold. back is the address of the callback as the
-// browser knows it. The error is login_unavailable.
+// browser knows it. The error is login_unavailable, or one of the database.
 func (l *Login) Start(ctx context.Context, back string) (to, cookie string, e *hub.Error) {
 	config, _, e := l.config(ctx, back)
 	if e != nil {
 		return "", "", e
 	}
-	raw := make([]byte, entropy)
-	_, _ = rand.Read(raw) // never fails
-	f := flow(base64.RawURLEncoding.EncodeToString(raw) + "." + strconv.FormatInt(time.Now().Unix(), 10))
+	key, err := l.key(ctx)
+	if err != nil {
+		return "", "", hub.AsError(err)
+	}
+	f := newFlow(key, time.Now())
 	to = config.AuthCodeURL(f.state(), oidc.Nonce(f.nonce()), oauth2.S256ChallengeOption(f.verifier()))
 	return to, string(f), nil
 }
 
 // Finish takes the provider's answer, and returns who has signed in. cookie is what
-// Start said. Errors are login_failed, login_forbidden and login_unavailable.
-func (l *Login) Finish(ctx context.Context, answer url.Values, cookie, back string) (Person, *hub.Error) {
+// Start said, from is the address that the browser has. Errors are login_failed,
+// login_forbidden and login_unavailable, or one of the database.
+func (l *Login) Finish(ctx context.Context, from netip.Addr, answer url.Values, cookie, back string) (Person, *hub.Error) {
+	key, err := l.key(ctx)
+	if err != nil {
+		return Person{}, hub.AsError(err)
+	}
 	f := flow(cookie)
-	if !f.good(time.Now()) {
+	if !f.good(key, time.Now()) {
 		return Person{}, failed(nil, "the browser has no cookie of a login that was begun here within 10 minutes")
 	}
 	if len(answer["state"]) != 1 || subtle.ConstantTimeCompare([]byte(answer.Get("state")), []byte(f.state())) != 1 {
@@ -98,7 +115,7 @@ func (l *Login) Finish(ctx context.Context, answer url.Values, cookie, back stri
 	if e != nil {
 		return Person{}, e
 	}
-	if !l.answers.allow(time.Now(), mostAnswers) {
+	if ok, _ := l.answers.Allow(from.String(), time.Now()); !ok {
 		return Person{}, hub.E(message.LoginUnavailable, nil).With("detail", message.Say("too many sign in at once"))
 	}
 	if iss := answer["iss"]; len(iss) > 1 || len(iss) == 1 && iss[0] != l.settings.Issuer || len(iss) == 0 && provider.NamesIss {
@@ -283,13 +300,31 @@ func failed(err error, format string, args ...any) *hub.Error {
 	return hub.E(message.LoginFailed, err).With("detail", message.Say(format, args...))
 }
 
-// flow is the cookie of a login under way: 32 random bytes, and when it began.
+// flow is the cookie of a login under way: 32 random bytes, when it began, and the
+// signature of both.
 type flow string
 
-// good reports whether the cookie is one of ours that is not too old. It is the
-// browser's own: who makes one up has nobody but himself sign in.
-func (f flow) good(now time.Time) bool {
-	random, began, ok := strings.Cut(string(f), ".")
+func newFlow(key []byte, now time.Time) flow {
+	raw := make([]byte, entropy)
+	_, _ = rand.Read(raw) // never fails
+	said := base64.RawURLEncoding.EncodeToString(raw) + "." + strconv.FormatInt(now.Unix(), 10)
+	return flow(said + "." + signature(key, said))
+}
+
+// signature is that of what a cookie says.
+func signature(key []byte, said string) string {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte("toolcrib login cookie\x00" + said))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// good reports whether the cookie is one of ours that is not too old.
+func (f flow) good(key []byte, now time.Time) bool {
+	end := strings.LastIndexByte(string(f), '.')
+	if end < 0 || !hmac.Equal([]byte(f[end+1:]), []byte(signature(key, string(f[:end])))) {
+		return false
+	}
+	random, began, ok := strings.Cut(string(f[:end]), ".")
 	seconds, err := strconv.ParseInt(began, 10, 64)
 	if !ok || err != nil || len(random) != cookieLength {
 		return false

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
@@ -44,11 +45,43 @@ func (p *Pipeline) approve(ctx context.Context, r *run) error {
 	case p.desk == nil || !r.verb.recorded:
 		return r.refuse(forbidden(r.name, j)) // there is nobody to ask, or nobody could look it up
 	}
-	if g, ok := p.desk.Granted(r.covered()); ok {
-		r.record.Grant = g.ID
+	if p.granted(r) {
 		return nil
 	}
 	return p.agree(ctx, r, nil)
+}
+
+// granted reports whether a grant stands in for a person. A grant is for one server:
+// of several the call goes to those that are covered. None covers a call that says
+// more than its arguments, such as what the tool has asked: nobody has seen that.
+func (p *Pipeline) granted(r *run) bool {
+	if !saysOnly(r.Message, r.verb.judged...) {
+		return false
+	}
+	covered := func(c *candidate) bool {
+		_, ok := p.desk.Covering(r.covered(c.server, c.entry, r.judgement.Risk))
+		return ok
+	}
+	if !slices.ContainsFunc(r.plan.candidates, func(c candidate) bool { return covered(&c) }) {
+		return false
+	}
+	p.leave(r, covered)
+	first := &r.plan.candidates[0]
+	g, ok := p.desk.Granted(r.covered(first.server, first.entry, r.judgement.Risk))
+	r.record.Grant = g.ID
+	return ok
+}
+
+// leave leaves of the candidates those for which it is said, of which there is one at
+// least.
+func (p *Pipeline) leave(r *run, which func(c *candidate) bool) {
+	d := &r.plan
+	first := d.candidates[0].server
+	d.candidates = slices.DeleteFunc(d.candidates, func(c candidate) bool { return !which(&c) })
+	if d.candidates[0].server != first {
+		p.turns.leave(r)
+		r.use(&d.candidates[0])
+	}
 }
 
 // agree has a person agree to the call, who may have been asked already; nil for
@@ -89,7 +122,7 @@ func (p *Pipeline) agree(ctx context.Context, r *run, q *approval.Request) error
 		}
 		if original != nil {
 			r.Message, r.Mirrored = original, mirrored
-		} else if err := r.replace(nil, orNone(asked)); err != nil {
+		} else if err := r.replace(orNone(asked)); err != nil {
 			return err
 		}
 		original, r.argued = r.Message, false
@@ -109,7 +142,7 @@ func (p *Pipeline) resume(ctx context.Context, r *run, q *approval.Request) (sta
 		if q.Edited == nil {
 			return false, hub.E(message.Internal, errHidden)
 		}
-		if err := r.replace(nil, q.Edited); err != nil {
+		if err := r.replace(q.Edited); err != nil {
 			return false, err
 		}
 	}
@@ -121,12 +154,13 @@ func (p *Pipeline) resume(ctx context.Context, r *run, q *approval.Request) (sta
 		return false, err
 	}
 	j := &r.judgement
-	switch {
-	case !j.Stops():
-	case r.goal().ToolHash != q.ToolHash, j.Version != q.Policy, !r.goesTo(q.Server), r.goal().Tool != q.Tool,
-		r.goal().ArgumentsHash != q.Hash, q.Status != approval.Edited && j.Risk > q.Risk:
-		p.supersede(ctx, r, q.ID)
-		return false, nil
+	if j.Stops() {
+		now := r.goal()
+		if now.ToolHash != q.ToolHash || j.Version != q.Policy || now.Tool != q.Tool || now.ArgumentsHash != q.Hash || j.Risk > q.Risk || !r.goesTo(q) {
+			p.supersede(ctx, r, q.ID)
+			return false, nil
+		}
+		p.leave(r, func(c *candidate) bool { return isFor(q, c) })
 	}
 	r.claim = q.ID
 	return true, nil
@@ -147,16 +181,10 @@ func (p *Pipeline) again(ctx context.Context, r *run) error {
 
 // supersede ends a request whose call would be another one by now.
 func (p *Pipeline) supersede(ctx context.Context, r *run, id string) {
-	if _, err := p.desk.Supersede(context.WithoutCancel(ctx), id, changedSince); err != nil {
+	if _, err := p.desk.Supersede(context.WithoutCancel(ctx), id, approval.NoteChanged); err != nil {
 		p.log.InfoContext(ctx, "a request for approval was not ended", "approval", id, "call", r.record.ID, "error", err)
 	}
 }
-
-// Why requests end, as their notes have it.
-const (
-	changedSince = "the tool or the rules have changed since"
-	unwanted     = "the caller has cancelled the call"
-)
 
 // orNone are arguments as they are sent: an empty object for none.
 func orNone(arguments []byte) []byte {
@@ -166,26 +194,16 @@ func orNone(arguments []byte) []byte {
 	return bytes.Clone(arguments)
 }
 
-// replace has the call have other arguments and, unless it is nil, another name.
-func (r *run) replace(name, arguments []byte) error {
+// replace has the call have other arguments.
+func (r *run) replace(arguments []byte) error {
 	m := r.Message
 	var edits []wire.Edit
-	if name != nil {
-		edits = append(edits, wire.Replace(m.Member("name"), name))
-	}
 	if at := m.Member("arguments"); at.Exists() {
 		edits = append(edits, wire.Replace(at, arguments))
 	} else {
 		edits = append(edits, wire.Insert(m.Raw, m.Params, append([]byte(`"arguments":`), arguments...)))
 	}
-	next, err := wire.Scan(wire.Splice(m.Raw, edits...), wire.Limits{MaxBytes: 2 * wire.DefaultMaxBytes, UniqueKeys: true})
-	if err != nil {
-		return hub.E(message.Internal, err)
-	}
-	r.Message, r.Mirrored = &next, nil
-	r.argued = false // the record has those that are sent
-	r.read()
-	return nil
+	return r.rewrite(edits...)
 }
 
 // goal is what a person agrees to: where the call goes, and with what.
@@ -202,36 +220,68 @@ func (r *run) goal() approval.Details {
 	default:
 		c.ToolHash = r.verb.method
 	}
+	if hash := withExtra(c.ArgumentsHash, r.extra()); hash != c.ArgumentsHash {
+		c.ArgumentsHash, c.PlainHash = hash, c.ArgumentsHash
+	}
 	return c
 }
 
-// goesTo reports whether the server is one of those that may carry out the call.
-func (r *run) goesTo(server string) bool {
-	return slices.ContainsFunc(r.plan.candidates, func(c candidate) bool { return c.server.Key == server })
+// goesTo reports whether the call may go to a server that a request is for.
+func (r *run) goesTo(q *approval.Request) bool {
+	return slices.ContainsFunc(r.plan.candidates, func(c candidate) bool { return isFor(q, &c) })
+}
+
+// isFor reports whether a person has agreed to the call at a candidate.
+func isFor(q *approval.Request, c *candidate) bool {
+	if q.Servers == nil {
+		return c.server.Key == q.Server
+	}
+	return slices.Contains(q.Servers, c.server.Key)
 }
 
 // asking is what a person is asked.
 func (p *Pipeline) asking(r *run) approval.Asking {
 	c := r.goal()
 	c.Tenant, c.Subject, c.Token, c.Door = r.Principal.Tenant, r.Principal.Subject, r.Principal.Token, r.Principal.Door
+	c.Role, c.Scope, c.Retrier = r.Principal.Role, r.Principal.Scope, approval.RetrierOf(r.Retrier)
 	c.Session, c.Client, c.Group, c.Call, c.Method = r.record.Session, r.record.Client, r.record.Group, r.record.ID, r.verb.method
-	a := approval.Asking{Details: c, Judged: approval.JudgedOf(&r.judgement), Arguments: bytes.Clone(argumentsOf(r.Message))}
+	extra := r.extra()
+	if p.audit != nil && extra != nil {
+		c.ExtraShown, _ = p.audit.Arguments(extra)
+	}
+	a := approval.Asking{Details: c, Judged: approval.JudgedOf(&r.judgement), Arguments: bytes.Clone(argumentsOf(r.Message)), Extra: extra}
+	for i := range r.plan.candidates {
+		a.Servers = append(a.Servers, r.plan.candidates[i].server.Key)
+	}
+	slices.Sort(a.Servers)
 	if r.verb.method == protocol.MethodResourcesRead {
-		a.Arguments = append(wire.AppendString([]byte(`{"uri":`), r.own), '}')
+		a.Arguments = uriOnly(r.own)
 	} else if p.audit != nil {
 		a.Shown, _ = p.audit.Arguments(a.Arguments)
 	}
 	return a
 }
 
-// covered is the call as grants know calls.
-func (r *run) covered() *approval.Asked {
-	c := r.goal()
-	return &approval.Asked{
-		Tenant: r.Principal.Tenant, Subject: r.Principal.Subject, Token: r.Principal.Token, Server: c.Server, Tool: c.Tool,
-		ToolHash: c.ToolHash, ArgumentsHash: c.ArgumentsHash, Arguments: argumentsOf(r.Message), Risk: r.judgement.Risk,
+// covered is the call as grants know calls, at a server that has the tool so; entry
+// is nil for what is no tool.
+func (r *run) covered(server *hub.Server, entry *catalog.Entry, risk hub.Risk) *approval.Asked {
+	goal, arguments := r.goal(), argumentsOf(r.Message)
+	q := &approval.Asked{
+		Tenant: r.Principal.Tenant, Subject: r.Principal.Subject, Token: r.Principal.Token, Retrier: approval.RetrierOf(r.Retrier),
+		Server: server.Key, Tool: goal.Tool, ToolHash: goal.ToolHash, ArgumentsHash: cmp.Or(goal.PlainHash, goal.ArgumentsHash), Risk: risk,
 	}
+	switch {
+	case r.verb.method == protocol.MethodResourcesRead:
+		arguments = uriOnly(r.own)
+	case entry != nil:
+		q.Tool, q.ToolHash = entry.Tool.Name, toolHash(entry)
+	}
+	q.Arguments = arguments
+	return q
 }
+
+// uriOnly is what a person is shown, and a grant may name, of a resource.
+func uriOnly(uri string) []byte { return append(wire.AppendString([]byte(`{"uri":`), uri), '}') }
 
 // unasked is how a call ends about which nobody can be asked.
 func (r *run) unasked(ctx context.Context, err error) error {

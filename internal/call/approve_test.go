@@ -130,6 +130,9 @@ func TestTicketWaits(t *testing.T) {
 		if text, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
 			t.Errorf("got %q, sent %q", text, o.sent())
 		}
+		if r := o.latest(); r.Held < 29*time.Second || r.Duration > time.Second { // which says how long the tool took
+			t.Errorf("recorded as held for %v, and as taking %v", r.Held, r.Duration)
+		}
 	})
 }
 
@@ -297,6 +300,40 @@ func TestCallersWhoLeave(t *testing.T) {
 					t.Errorf("it is %s, sent %q", now.Status, o.sent())
 				}
 			})
+		})
+	}
+}
+
+// Who takes a call back takes nothing from an equal call that waits for the same
+// request, nor from one that has its ticket.
+func TestEqualCallsLeave(t *testing.T) {
+	for _, ticketed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOffice(t, []hub.Rule{asks("do")})
+			call := func(session string) <-chan outcome {
+				return o.begin(t.Context(), "s__do", `{"n":1}`, func(r *Request) { r.Session = session })
+			}
+			stays := call("a")
+			if ticketed {
+				told(t, (<-stays).res, nil)
+			}
+			leaves := call("b")
+			q := o.pending()
+			o.Calls().Cancel(Key{"b", "1"}, &hub.Cancellation{})
+			if a := <-leaves; !hub.IsCode(a.err, message.Cancelled) {
+				t.Errorf("who left got %v", a.err)
+			}
+			if now := o.status(q.ID); now.Status != approval.Pending {
+				t.Fatalf("it is %s", now.Status)
+			}
+			o.decide(q.ID, approval.Deciding{Kind: approval.Approve})
+			if ticketed {
+				stays = call("a")
+			}
+			a := <-stays
+			if text, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
+				t.Errorf("who stayed got %q, sent %q", text, o.sent())
+			}
 		})
 	}
 }

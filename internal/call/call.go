@@ -41,6 +41,10 @@ type Request struct {
 	// MaxRetries takes the place of what is configured; nil for that. At most 10
 	// count, and a negative one is 0.
 	MaxRetries *int
+	// Retrier is who has the call made once more, as they are now: the principal, or
+	// somebody else for them; nil for a new call. Both have to have the right to it, the rules are held
+	// against both, and neither decides about it.
+	Retrier *hub.Principal
 	// Again is the call that is made once more by hand, of a
 	// [callstate.Retry]; nil for a new one.
 	Again *callstate.Call
@@ -63,6 +67,7 @@ type Result struct {
 	Edits  []wire.Edit    // of URIs in Message that callers know by another form; they touch neither id, resultType nor a _meta
 	Server string         // that answered, by its key; "" for the hub itself
 	Entry  *catalog.Entry // the tool that was called; nil for what is no tool of a server's
+	Fault  *hub.Error     // what Message tells as a tool's result where the hub has refused the call; nil where it has not
 }
 
 // Options is what a [Pipeline] is made of.
@@ -183,6 +188,8 @@ type run struct {
 	entry  *catalog.Entry // of a tool
 
 	judged    bool              // by the rules
+	rules     *policy.Policy    // by which
+	seen      *catalog.Snapshot // what there was when the call was looked up, or before
 	judgement hub.Judgement     // of the first of the candidates
 	ticket    *approval.Request // that its caller has picked up; nil for none
 	claim     string            // id of the request by which it is made; "" for none
@@ -234,7 +241,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	if err = p.do(hub.WithCall(ctx, r.record), r); err != nil {
 		return nil, err
 	}
-	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry}
+	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry, Fault: r.fault}
 	if r.server != nil {
 		res.Server = r.server.Key
 	}

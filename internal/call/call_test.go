@@ -19,6 +19,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -35,6 +36,12 @@ type crib struct {
 // is called by its key and runs until the hub hangs up.
 func newCrib(t *testing.T, scripts map[string]func(p *peer), servers ...hub.Server) *crib {
 	t.Helper()
+	return newCribBy(t, nil, scripts, servers...)
+}
+
+// newCribBy is newCrib with credentials for remote servers.
+func newCribBy(t *testing.T, by transport.Authorizer, scripts map[string]func(p *peer), servers ...hub.Server) *crib {
+	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	events := &bus.Bus{}
 	cat, err := catalog.Open(catalog.Options{})
@@ -44,7 +51,7 @@ func newCrib(t *testing.T, scripts map[string]func(p *peer), servers ...hub.Serv
 	cat.SetServers(slices.DeleteFunc(slices.Clone(servers), func(s hub.Server) bool { return !s.Enabled }))
 	f := fleet.New(fleet.Options{
 		Servers: servers, Dial: upstream.Dial, ClientInfo: []byte(`{"name":"hub","version":"1"}`), Bus: &bus.Bus{}, Log: log,
-		Listed: cat.Listed, Known: cat.Known, Withhold: cat.Withhold,
+		Listed: cat.Listed, Known: cat.Known, Withhold: cat.Withhold, Authorize: func(hub.Server, string) transport.Authorizer { return by },
 		Serve: func(_ context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
 			defer w.Close()
 			script := scripts[key]

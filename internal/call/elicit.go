@@ -96,6 +96,11 @@ func (e *elicitation) answered(q approval.Request, reply []byte) {
 	}
 	ctx := context.WithoutCancel(e.ctx)
 	now, err := e.p.desk.Decide(ctx, q.ID, with)
+	if hub.IsCode(err, message.ApprovalChanged) || hub.IsCode(err, message.ApprovalConfirm) { // it is not what was shown any more
+		if now, err = e.p.desk.Get(ctx, q.ID); err == nil {
+			e.p.log.InfoContext(ctx, "what was said at the client was about something else; it is asked again", "approval", q.ID)
+		}
+	}
 	if err != nil {
 		e.p.log.InfoContext(ctx, "what was said at the client does not count", "approval", q.ID, "error", err)
 		return
@@ -118,6 +123,11 @@ func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
 	}
 	if shown == "" {
 		shown = "{}"
+	}
+	if q.Extra != nil { // what is sent besides is agreed to as well
+		if shown += " + " + visible(q.Extra); len(shown) > maxElicited {
+			return nil, false
+		}
 	}
 	lang := e.r.Lang
 	var why strings.Builder

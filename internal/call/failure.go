@@ -34,16 +34,22 @@ func neverLeft(err error, reached bool) bool {
 		return true // no byte of it was written; package transport says what counts
 	case hub.IsCode(err, message.NotOffered):
 		return true // the server has not declared the method, and is then not asked
-	case hub.IsCode(err, message.UpstreamLoginNeeded), hub.IsCode(err, message.UpstreamScopeNeeded), hub.IsCode(err, message.UpstreamLoginFailed):
-		return true // the server has answered 401 or 403: it lets the hub in first
 	}
 	return false
+}
+
+// shutOut reports whether the server does not let the hub in: nothing is known of a
+// tool that runs before it does. That is enough for another server to be tried, and
+// not for an agreement to be used again: a person has agreed to one call, and this one
+// may have been read by the server.
+func shutOut(err error) bool {
+	return hub.IsCode(err, message.UpstreamLoginNeeded) || hub.IsCode(err, message.UpstreamScopeNeeded) || hub.IsCode(err, message.UpstreamLoginFailed)
 }
 
 // afterFailure is what may be done after an error, if that repeats nothing. What
 // is not on the list is final: nobody knows whether another attempt would help.
 func afterFailure(err error) sequel {
-	if unsent(err) {
+	if unsent(err) && !shutOut(err) {
 		return again // the connection has ended, or was not to be had
 	}
 	switch e := hub.AsError(err); e.Code {
@@ -95,11 +101,16 @@ func afterStatus(status string) sequel {
 func (r *run) weigh(ctx context.Context, c *candidate, err error) sequel {
 	d := &r.plan
 	if !neverLeft(err, d.reached) {
-		if !c.harmless() {
-			d.loose = err
-		}
-		if !c.repeatable() || r.claim != "" {
+		if r.claim != "" && shutOut(err) {
 			return final
+		}
+		if !shutOut(err) {
+			if !c.harmless() {
+				d.loose = err
+			}
+			if !c.repeatable() || r.claim != "" {
+				return final
+			}
 		}
 	}
 	if ctx.Err() != nil {

@@ -58,7 +58,7 @@ func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approv
 			p.log.DebugContext(ctx, "somebody has decided about a call", "approval", q.ID, "call", r.record.ID, "status", q.Status)
 			return q, nil
 		case ctx.Err() != nil:
-			return q, p.abandon(ctx, q.ID)
+			return q, p.abandon(ctx, q.ID, r.record.ID)
 		case waiting.Err() != nil:
 			return q, nil
 		case !over:
@@ -88,12 +88,12 @@ func (p *Pipeline) patience(r *run, q *approval.Request) time.Duration {
 }
 
 // abandon is the error of a call that ends while it waits for a person.
-func (p *Pipeline) abandon(ctx context.Context, id string) error {
+func (p *Pipeline) abandon(ctx context.Context, id, call string) error {
 	e := ended(ctx)
 	if _, withdrawn := errors.AsType[*hub.Cancellation](e); !withdrawn {
 		return e
 	}
-	if _, err := p.desk.Cancel(context.WithoutCancel(ctx), id, unwanted); err != nil {
+	if err := p.desk.Withdraw(context.WithoutCancel(ctx), id, call, approval.NoteUnwanted); err != nil {
 		p.log.InfoContext(ctx, "a request for approval was not withdrawn", "approval", id, "error", err)
 	}
 	return e
@@ -131,16 +131,10 @@ func lastSaid(q *approval.Request) string {
 
 // remark is a note as it follows a sentence; empty for none.
 func remark(note string) message.Phrase {
-	said := message.Verbatim(message.Quote(note))
-	switch note {
-	case "":
+	if note == "" {
 		return message.Verbatim("")
-	case unwanted:
-		said = message.Term("the caller has cancelled the call")
-	case changedSince:
-		said = message.Term("the tool or the rules have changed since")
 	}
-	return message.Say(": %s", said)
+	return message.Say(": %s", approval.Remark(note))
 }
 
 // metaApproval is the member of a result's _meta that says which request for
@@ -201,7 +195,7 @@ func (p *Pipeline) pickUp(ctx context.Context, r *run) (*hub.Error, error) {
 	if q.Status == approval.Edited {
 		given = q.Edited
 	}
-	if err := r.replace(wire.AppendString(nil, q.Name), orNone(given)); err != nil {
+	if err := r.become(&q, orNone(given)); err != nil {
 		return nil, err
 	}
 	r.ticket = &q

@@ -28,7 +28,10 @@ func (p *Pipeline) send(ctx context.Context, r *run, c *candidate) (err error) {
 		return err
 	}
 	defer func() { use.Done(err) }() // also if the exchange panics: the server is not to blame
-	if err = p.offered(r); err != nil {
+	if err = p.offered(r); err == nil {
+		err = p.sure(ctx, r, c)
+	}
+	if err != nil {
 		return err
 	}
 	r.plan.reached = true

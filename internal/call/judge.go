@@ -1,12 +1,12 @@
 package call
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
 
-	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -17,10 +17,12 @@ import (
 
 // may refuses callers whose role does not allow calls.
 func (p *Pipeline) may(_ context.Context, r *run) error {
-	if r.Principal.Role.May(hub.MayCall) {
-		return nil
+	for _, who := range [...]*hub.Principal{&r.Principal, r.Retrier} {
+		if who != nil && !who.Role.May(hub.MayCall) {
+			return roleRefused(who.Role)
+		}
 	}
-	return roleRefused(r.Principal.Role)
+	return nil
 }
 
 func roleRefused(role hub.Role) *hub.Error {
@@ -33,12 +35,16 @@ func roleRefused(role hub.Role) *hub.Error {
 // goes nowhere but where it was judged.
 func (p *Pipeline) judge(ctx context.Context, r *run) error {
 	r.judged = true
-	rules := p.policy()
-	if rules == nil {
-		return nil
+	if r.Retrier != nil { // what their token is not for there is not for them
+		permitted := func(c *candidate) bool { return hub.Scope(r.Retrier.Scope).Server(c.server.Key) }
+		if !slices.ContainsFunc(r.plan.candidates, func(c candidate) bool { return permitted(&c) }) {
+			return r.verb.unknown(r)
+		}
+		p.leave(r, permitted)
 	}
-	q := policy.Question{
-		Principal: r.Principal, Group: r.Viewer.Group, Client: r.Viewer.Client, Method: r.verb.method, Arguments: argumentsOf(r.Message),
+	rules := p.policy()
+	if r.rules = rules; rules == nil {
+		return nil
 	}
 	d := &r.plan
 	first := d.candidates[0].server
@@ -46,11 +52,7 @@ func (p *Pipeline) judge(ctx context.Context, r *run) error {
 	left := d.candidates[:0]
 	for i := range d.candidates {
 		c := d.candidates[i]
-		q.Server, q.Name, q.Tool = c.server, r.own, nil
-		if c.entry != nil {
-			q.Name, q.Tool = p.usual(c.entry), &c.entry.Tool
-		}
-		switch j := rules.Judge(&q); {
+		switch j := p.judgeAt(rules, r, c.server, c.entry); {
 		case j.Mode == hub.PolicyEnforce && j.Verdict == hub.VerdictDeny:
 			if i == 0 {
 				denied = j
@@ -76,6 +78,41 @@ func (p *Pipeline) judge(ctx context.Context, r *run) error {
 		r.use(&left[0])
 	}
 	return nil
+}
+
+// judgeAt says what the rules say to the call as a server would carry it out; entry
+// is its tool, nil for what is none. Of who calls and who has it called once more
+// that counts with which there is less that may be done.
+func (p *Pipeline) judgeAt(rules *policy.Policy, r *run, server *hub.Server, entry *catalog.Entry) hub.Judgement {
+	q := policy.Question{Principal: r.Principal, Group: r.Viewer.Group, Client: r.Viewer.Client, Method: r.verb.method, Server: server, Name: r.own}
+	if r.verb.method != protocol.MethodResourcesRead { // which has none
+		q.Arguments = argumentsOf(r.Message)
+	}
+	if entry != nil {
+		q.Name, q.Tool = p.usual(entry), &entry.Tool
+	}
+	j := rules.Judge(&q)
+	if r.Retrier != nil {
+		q.Principal = *r.Retrier
+		if other := rules.Judge(&q); stricter(&other, &j) {
+			return other
+		}
+	}
+	return j
+}
+
+// stricter reports whether one judgement lets less pass than another.
+func stricter(one, other *hub.Judgement) bool {
+	rank := func(j *hub.Judgement) int {
+		switch {
+		case !j.Stops():
+			return 0
+		case j.Verdict == hub.VerdictDeny:
+			return 2
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(one), rank(other)), cmp.Compare(one.Risk, other.Risk), cmp.Compare(one.Persons, other.Persons)) > 0
 }
 
 // note enters what the rules say into the record.
@@ -179,40 +216,4 @@ func ArgumentsHash(raw []byte) string {
 func (p *Pipeline) Asks(door hub.Door) bool {
 	rules := p.policy()
 	return rules != nil && p.desk != nil && rules.Mode(door) == hub.PolicyEnforce
-}
-
-// Check says what the rules have to say to arguments that a person wants to put in
-// the place of those of a request. The error is a [*hub.Error] that says why they
-// cannot be: the tool does not take them, is not there any more or has changed since,
-// or the rules forbid it.
-func (p *Pipeline) Check(_ context.Context, q approval.Request, edited []byte) (hub.Judgement, error) {
-	var none hub.Judgement
-	stale := hub.E(message.ApprovalStale, nil, "tool", message.Quote(q.Name))
-	share, ok := p.catalog.Snapshot().Share(q.Server)
-	if !ok {
-		return none, stale
-	}
-	at := slices.IndexFunc(share.Tools, func(e *catalog.Entry) bool { return e.Tool.Name == q.Tool })
-	if at < 0 || toolHash(share.Tools[at]) != q.ToolHash {
-		return none, stale
-	}
-	e := share.Tools[at]
-	if err := wire.Valid(edited, wire.Limits{UniqueKeys: true}); err != nil || wire.Value(edited).Len() == 0 || edited[wire.Value(edited).Start] != '{' {
-		return none, invalid(`"arguments" has to be an object`)
-	}
-	if problems := p.schemas.problems(e, edited, wire.Value(edited)); len(problems) > 0 {
-		return none, misfit(q.Name, problems)
-	}
-	rules := p.policy()
-	if rules == nil {
-		return none, nil
-	}
-	j := rules.Judge(&policy.Question{
-		Principal: hub.Principal{Subject: q.Subject, Door: q.Door, Tenant: q.Tenant, Token: q.Token},
-		Group:     q.Group, Client: q.Client, Method: q.Method, Server: &e.Server, Name: e.Exposed, Tool: &e.Tool, Arguments: edited,
-	})
-	if j.Verdict == hub.VerdictDeny {
-		return j, forbidden(q.Name, &j)
-	}
-	return j, nil
 }

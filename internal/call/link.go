@@ -93,20 +93,54 @@ func (l *link) remark(lang message.Lang) []byte {
 }
 
 // follow gets what a link leads to: from the server that has given it or, if that
-// one has nothing there, from the web.
+// one has nothing there, from the web. To the rules, and in the record, that is a read
+// of a resource by the caller; of what they do not simply allow nothing is read.
 func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
-	m := &r.reply.Message
-	contents, why := p.linked(ctx, r, l)
-	if contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
-		var body []byte
-		if body, why = p.web.get(ctx, l.uri, l.at.Of(m.Raw)); why.Empty() {
-			contents = [][]byte{body}
-		}
+	read := p.reading(r, l)
+	err := p.judge(ctx, read)
+	if err == nil && read.judgement.Stops() {
+		err = forbidden(openly(l.uri), &read.judgement) // nobody waits here to be asked
 	}
-	if contents == nil {
-		l.why = why
+	if err != nil {
+		l.why = reason(err)
+		p.finish(ctx, read, err)
 		return
 	}
+	contents, why := p.linked(ctx, r, read, l)
+	if contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
+		var body []byte
+		if body, why = p.web.get(ctx, l.uri, l.at.Of(r.reply.Message.Raw)); why.Empty() {
+			contents = [][]byte{body}
+			read.server, read.reply = nil, local([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`))
+		}
+	}
+	if l.why = why; contents == nil {
+		err = hub.E(message.LinkRefused, nil, "uri", message.Quote(openly(l.uri))).With("detail", why)
+	} else {
+		l.put(&r.reply.Message, contents)
+	}
+	p.finish(ctx, read, err)
+}
+
+// reading is the read of what a link in the reply of a call leads to.
+func (p *Pipeline) reading(r *run, l *link) *run {
+	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
+	m := rescan(append(raw, `}}`...))
+	read := &run{
+		Request: Request{
+			Principal: r.Principal, Retrier: r.Retrier, SessionRef: r.record.Session, Caller: r.Caller, Viewer: r.Viewer, Message: &m, Lang: r.Lang, Exchange: deaf{},
+		},
+		verb: p.verbs[protocol.MethodResourcesRead], view: r.view, server: r.server, own: l.uri, seen: r.seen,
+	}
+	read.read()
+	p.begin(read)
+	read.record.Trace = r.record.Trace
+	read.plan.candidates = append(read.plan.alone[:0], candidate{server: r.server})
+	return read
+}
+
+// put puts contents in the place of the link.
+func (l *link) put(m *wire.Message, contents [][]byte) {
 	for i, content := range contents {
 		if i > 0 {
 			l.inside = append(l.inside, ',')
@@ -125,16 +159,15 @@ func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
 // linked reads a link from the server that has given it, and says why it cannot
 // be had if contents is nil. What the caller could not read itself it does not get
 // so either.
-func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]byte, why message.Phrase) {
+func (p *Pipeline) linked(ctx context.Context, r, read *run, l *link) (contents [][]byte, why message.Phrase) {
 	if !r.view.Has(r.server.Key) {
 		return nil, message.Say("the resources of its server are not in the group")
 	}
-	raw := append([]byte(`{"jsonrpc":"2.0","id":0,"method":"`+protocol.MethodResourcesRead+`","params":{"uri":`), l.at.Of(r.reply.Message.Raw)...)
-	read := rescan(append(raw, `}}`...))
 	use, err := p.fleet.Acquire(ctx, r.server.Key, r.as())
-	var reply *upstream.Reply
 	if err == nil {
-		reply, err = use.Conn().Do(ctx, &upstream.Request{Message: &read, Name: l.uri}, deaf{})
+		if err = p.sure(ctx, read, &read.plan.candidates[0]); err == nil {
+			read.reply, err = use.Conn().Do(ctx, &upstream.Request{Message: read.Message, Name: l.uri}, deaf{})
+		}
 		use.Done(err)
 	}
 	switch {
@@ -143,11 +176,11 @@ func (p *Pipeline) linked(ctx context.Context, r *run, l *link) (contents [][]by
 	case err != nil:
 		return nil, reason(err)
 	}
-	answer := &reply.Message
+	answer := &read.reply.Message
 	switch {
 	case answer.Kind == wire.Failure:
 		return nil, message.Say("the server refused to give it")
-	case protocol.KindOf(answer, reply.Era) != protocol.ResultComplete:
+	case protocol.KindOf(answer, read.reply.Era) != protocol.ResultComplete:
 		return nil, message.Say("the server asks a question first")
 	case answer.Result.Len() > maxLinked:
 		return nil, tooLarge()

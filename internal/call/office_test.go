@@ -18,6 +18,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/internal/transport"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
@@ -28,10 +29,13 @@ type office struct {
 	audit    *audit.Log
 	rules    atomic.Pointer[policy.Policy]
 	settings Settings
+	answer   func(n note) string // of the servers, "" for an error; nil for the usual one
 
 	mu   sync.Mutex
-	done []string // what the server was called for
-	bare int      // how often it was called without an intent on record
+	done []string      // what the server was called for
+	raw  []string      // with which requests
+	slow time.Duration // how long each takes
+	bare int           // how often it was called without an intent on record
 }
 
 // asks is a rule that has people asked about a tool, and denies one that forbids it.
@@ -51,13 +55,27 @@ const officeTools = `{"name":"do","inputSchema":{"type":"object","properties":{"
 // have the same tools and note what they are called with.
 func newOffice(t *testing.T, rules []hub.Rule, servers ...hub.Server) *office {
 	t.Helper()
+	o := newOfficeBy(t, nil, rules, servers...)
+	synctest.Wait()
+	return o
+}
+
+// newOfficeBy is newOffice with credentials for remote servers. It waits for none.
+func newOfficeBy(t *testing.T, by transport.Authorizer, rules []hub.Rule, servers ...hub.Server) *office {
+	t.Helper()
 	o := &office{}
 	d := has{tools: officeTools, resources: `{"uri":"mem:a","name":"a"}`, prompts: `{"name":"hi"}`, answer: func(p *peer, n note) string {
+		raw := string(p.in.Bytes())
+		time.Sleep(o.slow)
 		o.mu.Lock()
 		defer o.mu.Unlock()
+		o.raw = append(o.raw, raw)
 		o.done = append(o.done, n.Params.Name+n.Params.URI)
 		if page, err := o.audit.Query(context.Background(), audit.Filter{Outcomes: []hub.Outcome{audit.UnderWay}}, "", 10); err != nil || len(page.Calls) != 1 {
 			o.bare++
+		}
+		if o.answer != nil {
+			return o.answer(n)
 		}
 		return echo(p, n)
 	}}
@@ -68,7 +86,7 @@ func newOffice(t *testing.T, rules []hub.Rule, servers ...hub.Server) *office {
 	for _, s := range servers {
 		scripts[s.Key] = d.serve
 	}
-	o.crib = newCrib(t, scripts, servers...)
+	o.crib = newCribBy(t, by, scripts, servers...)
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "hub.db"), Log: log})
 	must(t, err)
@@ -95,7 +113,6 @@ func newOffice(t *testing.T, rules []hub.Rule, servers ...hub.Server) *office {
 		Catalog: old.catalog, Fleet: old.fleet, Bus: old.bus, Log: log, Audit: o.audit, Policy: o.rules.Load, Approvals: o.desk,
 		Settings: func() Settings { return o.settings },
 	})
-	synctest.Wait()
 	return o
 }
 

@@ -103,7 +103,8 @@ func (p *Pipeline) finish(ctx context.Context, r *run, err error) {
 	}
 	p.describe(r)
 	c := r.record
-	c.Duration = time.Since(c.Time)
+	c.Held = r.held
+	c.Duration = max(0, time.Since(c.Time)-c.Held)
 	c.Outcome = r.outcome(err)
 	if err == nil && r.fault != nil {
 		err = r.fault

@@ -16,6 +16,7 @@ import (
 
 // see looks through the caller's view at what there is now.
 func (p *Pipeline) see(r *run) (err error) {
+	r.seen = p.catalog.Snapshot() // before the view: what comes between is looked at once too often
 	r.view, err = p.catalog.View(r.Viewer)
 	return err
 }

@@ -67,7 +67,7 @@ func (p *Pipeline) attempt(ctx context.Context, r *run, c *candidate) error {
 		began := time.Now()
 		err := p.send(ctx, r, c)
 		r.tried(c, err, time.Since(began))
-		if err == nil || ctx.Err() != nil || !unsent(err) || c.resent == resends {
+		if err == nil || ctx.Err() != nil || !unsent(err) || shutOut(err) || c.resent == resends {
 			return err
 		}
 		c.resent++
@@ -137,6 +137,8 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	p.log.InfoContext(ctx, "a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(),
 		"attempts", len(r.record.Attempts), "took", time.Since(r.record.Time), "error", last)
 	switch e := hub.AsError(last); {
+	case d.loose == nil && (e.Code == message.CallOvertaken || e.Code == message.PolicyDenied):
+		return r.refuse(e) // before it was sent
 	case d.loose != nil:
 		d.unsure = true
 		if e.Code != message.Cancelled { // that nobody waits any more says more than the last failure

@@ -111,7 +111,7 @@ func (a *agreement) find(ctx context.Context) (*api.Approval, error) {
 		if err != nil {
 			return nil, err
 		}
-		if sameJSON(v.Arguments, a.arguments) {
+		if len(v.Extra) == 0 && sameJSON(v.Arguments, a.arguments) {
 			return &v, nil
 		}
 		a.seen[one.ID] = true // it stays another one

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -84,7 +85,10 @@ func (s *session) approval(p *printer, v *api.Approval) {
 	if len(v.Edited) > 0 {
 		edited = indented(v.Edited)
 	}
-	arguments := indented(v.Arguments)
+	arguments, extra := indented(v.Arguments), v.Extra
+	if len(extra) == 0 {
+		extra = v.ExtraShown
+	}
 	switch {
 	case v.Hidden:
 		arguments = say("sealed for the hub that was asked; without what may be a secret: ", "由被请求的节点加密；隐去可能的机密后为：") + indented(v.Shown)
@@ -103,8 +107,9 @@ func (s *session) approval(p *printer, v *api.Approval) {
 		say("Request", "请求"), p.paint(bold, clean(v.ID)),
 		say("Status", "状态"), p.approvalStatus(v.Status),
 		say("Tool", "工具"), clean(v.Name),
-		say("Server", "服务器"), clean(v.Server),
+		say("Server", "服务器"), clean(cmp.Or(strings.Join(v.Servers, ", "), v.Server)),
 		say("Asked by", "请求者"), who,
+		say("Made again by", "重试者"), clean(v.Retrier),
 		say("Tenant", "租户"), clean(v.Tenant),
 		say("Risk", "风险"), p.risk(v.Risk),
 		say("Warning", "警告"), clean(v.Warning),
@@ -130,6 +135,9 @@ func (s *session) approval(p *printer, v *api.Approval) {
 	}
 	list(say("Why", "原因"), reasons)
 	list(say("Arguments", "参数"), strings.Split(arguments, "\n"))
+	if len(extra) > 0 {
+		list(say("Sent with them", "同时发送"), strings.Split(indented(extra), "\n"))
+	}
 	if edited != "" {
 		list(say("Instead of them", "改为"), strings.Split(edited, "\n"))
 	}

@@ -166,12 +166,15 @@ func (s *session) record(v *api.CallRecord) {
 		}
 		return ""
 	}
-	ended, took, answer, queued := "", "", "", ""
+	ended, took, answer, queued, held := "", "", "", "", ""
 	if v.Ended != nil {
 		ended, took, answer = when(*v.Ended), milliseconds(v.Duration), size(v.Bytes)
 	}
 	if v.Queued > 0 {
 		queued = milliseconds(v.Queued)
+	}
+	if v.Held > 0 {
+		held = milliseconds(v.Held)
 	}
 	entries := fmt.Sprintf("%s %d", clean(v.Node), v.Seq)
 	if v.Intent > 0 && v.Intent != v.Seq {
@@ -196,6 +199,7 @@ func (s *session) record(v *api.CallRecord) {
 		say("Ended", "结束"), ended,
 		say("Took", "耗时"), took,
 		say("Waited", "排队"), queued,
+		say("Held", "等待批准"), held,
 		say("Caller", "调用方"), clean(v.Subject),
 		say("Door", "入口"), clean(v.Door),
 		say("Program", "客户端"), clean(v.Client),

@@ -109,7 +109,7 @@ func (e *entry) checkedScopes(m member, scopes []string) []string {
 }
 
 // settleOAuth warns of a login that there never is, since the server gets other
-// credentials.
+// credentials, or it is not said for whom the secret is.
 func (e *entry) settleOAuth() {
 	if e.server.OAuth == nil || e.server.OAuth.Off {
 		return
@@ -117,7 +117,11 @@ func (e *entry) settleOAuth() {
 	for name := range e.server.Headers {
 		if textproto.CanonicalMIMEHeaderKey(name) == "Authorization" {
 			e.warn(e.has["oauth"].at, `%s%s has no effect, since the server gets an Authorization from "headers" or "apiKey"`, e.where, quoted(e.has["oauth"].name))
+			return
 		}
+	}
+	if o := e.server.OAuth; o.ClientSecret != "" && o.AuthorizationServer == "" {
+		e.warn(e.has["oauth"].at, `%s%s has a "clientSecret" and no "authorizationServer", without which it is sent to nobody`, e.where, quoted(e.has["oauth"].name))
 	}
 }
 
@@ -186,7 +190,7 @@ func oauthSchema() *jsonschema.Schema {
 		field{"clientSecret", "Of that client.", textSchema()},
 		field{"privateKey", "Of that client, in PEM, such as `${file:key.pem}`, in place of a secret (private_key_jwt).", textSchema()},
 		field{"clientMetadataURL", "Where a document describes Toolcrib as a client, for authorization servers that take such an address as a client's id.", textSchema()},
-		field{"authorizationServer", "Which of those that the server names, by its issuer. By default the first one.", textSchema()},
+		field{"authorizationServer", "Which of those that the server names, by its issuer. By default the first one; with a `clientSecret` it has to be here, as that is sent to no other one.", textSchema()},
 		field{"scopes", "What to ask for, besides what the server asks for later. By default what the server asks for, else all that it knows.", wordsSchema()},
 		field{"shared", "true: all callers are let in by the one login. By default those with names of their own log in for themselves.", offSchema()},
 	)

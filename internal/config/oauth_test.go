@@ -18,14 +18,16 @@ func TestOAuth(t *testing.T) {
 		`false`:   {Off: true},
 		`"oauth"`: {},
 		`{}`:      {},
-		`{"type": "oauth", "clientId": "me", "clientSecret": "${env:X}", "scopes": ["a", "b"], "shared": true}`: {
-			ClientID: "me", ClientSecret: "${env:X}", Scopes: []string{"a", "b"}, Shared: true,
+		`{"type": "oauth", "clientId": "me", "clientSecret": "${env:X}", "authorizationServer": "https://as.example", "scopes": ["a", "b"], "shared": true}`: {
+			ClientID: "me", ClientSecret: "${env:X}", AuthorizationServer: "https://as.example", Scopes: []string{"a", "b"}, Shared: true,
 		},
 		`{"grant": "client_credentials", "clientId": "me", "privateKey": "${file:k.pem}"}`: {Grant: hub.GrantClient, ClientID: "me", PrivateKey: "${file:k.pem}"},
 		`{"clientMetadataURL": "https://me.example/c.json", "authorizationServer": "https://as.example", "grant": "authorization_code"}`: {
 			MetadataURL: "https://me.example/c.json", AuthorizationServer: "https://as.example",
 		},
-		`{"CLIENT_ID": "me", "CLIENT_SECRET": "s", "scope": "a b"}`: {ClientID: "me", ClientSecret: "s", Scopes: []string{"a", "b"}},
+		`{"CLIENT_ID": "me", "CLIENT_SECRET": "s", "authorizationServer": "https://as.example", "scope": "a b"}`: {
+			ClientID: "me", ClientSecret: "s", AuthorizationServer: "https://as.example", Scopes: []string{"a", "b"},
+		},
 		`{"enabled": false}`: {Off: true},
 	} {
 		for _, name := range []string{"oauth", "auth"} {
@@ -61,10 +63,11 @@ func TestOAuth(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{"url": "https://h", "oauth": {"clientId": "a"}, "apiKey": "SECRET"}`: "has no effect",
-		`{"url": "https://h", "auth": "SECRET"}`:                               "a key goes into",
-		`{"command": "x", "oauth": {"clientId": "a"}}`:                         "has no effect",
-		`{"url": "https://h", "oauth": {"callbackPort": 3000}}`:                "is not known",
+		`{"url": "https://h", "oauth": {"clientId": "a"}, "apiKey": "SECRET"}`:        "has no effect",
+		`{"url": "https://h", "auth": "SECRET"}`:                                      "a key goes into",
+		`{"command": "x", "oauth": {"clientId": "a"}}`:                                "has no effect",
+		`{"url": "https://h", "oauth": {"callbackPort": 3000}}`:                       "is not known",
+		`{"url": "https://h", "auth": {"CLIENT_ID": "a", "CLIENT_SECRET": "SECRET"}}`: "sent to nobody",
 	} {
 		_, warnings, err := Parse("f", []byte(`{"mcpServers": {"k": `+text+`}}`), nil)
 		found := slices.ContainsFunc(warnings, func(w Warning) bool {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -55,3 +56,34 @@ func (r *reader) checkPools() {
 		}
 	}
 }
+
+// checkNames reports names of servers and pools that go on where another one ends with
+// what stands between a server's name and its tool's: by one name, such as a__b__c,
+// tools of both would be meant, and so they would by one rule.
+func (r *reader) checkNames() {
+	at := make(map[string]int)
+	for _, key := range r.builtins {
+		at[key] = -1
+	}
+	for _, s := range r.servers {
+		at[s.Key] = r.seen[s.Key]
+	}
+	for _, p := range r.pools {
+		if _, taken := at[p.pool]; !taken {
+			at[p.pool] = p.at
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(at)) {
+		for end := len(name) - 1; end > 0; end-- {
+			other, there := at[name[:end]]
+			rest := name[end:]
+			if there && (rest == "_" || strings.HasPrefix(rest, separator)) {
+				r.problem(max(at[name], other, 0), "%s and %s cannot both be names of servers or pools: a tool could be meant by one name at either", quoted(name[:end]), quoted(name))
+				break
+			}
+		}
+	}
+}
+
+// separator stands between the name of a server or pool and that of its tool.
+const separator = "__"

@@ -78,6 +78,7 @@ func (r *reader) read(root hujson.Value) {
 		}
 	}
 	r.checkPools()
+	r.checkNames()
 	if !r.settingsOfEditor(members) {
 		r.unknownTop(unknown)
 	}

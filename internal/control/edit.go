@@ -8,6 +8,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/preset"
 )
 
 // draft is a change of the configuration file while it is made.
@@ -93,12 +94,17 @@ func (c *Control) commit(d *draft, next Source) error {
 	return nil
 }
 
-// complete makes sure that what was set is there: some entries are only for the
-// program that the form of the file belongs to.
+// complete makes sure that what was set is there, since some entries are only for
+// the program that the form of the file belongs to, and that presets run what they
+// have run before.
 func (d *draft) complete(next Source) error {
 	for _, key := range d.made {
-		if _, ok := find(next.Config, key); !ok {
+		is, ok := find(next.Config, key)
+		if !ok {
 			return hub.E(message.EntryIgnored, nil, "server", message.Quote(key))
+		}
+		if was, _ := find(d.Config, key); d.preset(key) && !runsAs(&is, &was) {
+			return hub.E(message.PresetFixed, nil, "server", message.Quote(key))
 		}
 	}
 	return nil
@@ -117,6 +123,19 @@ func broken(src Source) error {
 func (d *draft) has(key string) bool {
 	_, ok := find(d.Config, key)
 	return ok
+}
+
+// preset reports whether a server of the configuration is a preset, and not another
+// one under its key.
+func (d *draft) preset(key string) bool {
+	s, defined := find(d.Config, key)
+	p, known := preset.Find(key)
+	return defined && known && p.Is(&s)
+}
+
+// runsAs reports whether two definitions run the same.
+func runsAs(a, b *hub.Server) bool {
+	return a.Kind == b.Kind && a.Command == b.Command && slices.Equal(a.Args, b.Args) && a.Dir == b.Dir && a.URL == b.URL
 }
 
 // set makes what is given the server's entry, its secrets sealed.

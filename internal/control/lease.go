@@ -21,11 +21,16 @@ const (
 
 	minTTL         = time.Second
 	maxTTL         = 24 * time.Hour
-	maxHolders     = 1000
 	maxHolderTools = 1000
-	maxHolderName  = 128    // characters
-	maxLeasedName  = 512    // characters
-	maxLeased      = 20_000 // names of all holders: each is looked up whenever the configuration changes
+	maxHolderName  = 128 // characters
+	maxLeasedName  = 512 // characters
+
+	// Of one caller, and of all callers of a tenant: none takes the place of others.
+	// Each name is looked up whenever the configuration changes.
+	maxHolders       = 200
+	maxLeased        = 4000
+	maxTenantHolders = 1000
+	maxTenantLeased  = 20_000
 )
 
 // Grant is what a holder has got. The names are in the order of the request,
@@ -38,29 +43,28 @@ type Grant struct {
 	Expires time.Time
 }
 
-// Held is a lease on a server, of a holder of the tenant.
+// Owner is whose leases are told apart by the names of their holders: a caller, by
+// whatever he is let in.
+type Owner struct{ Tenant, Subject string }
+
+// Held is a lease on a server, of a holder of the owner's.
 type Held struct {
 	Server string
-	Tenant string
+	Owner
 	hub.Lease
 }
 
-// nameOf is what the fleet knows a holder by: those of two tenants may have the
+// nameOf is what the fleet knows a holder by: those of two callers may have the
 // same name. [HolderOf] is the way back.
-func nameOf(tenant, holder string) string {
-	if tenant == "" {
-		return holder
-	}
-	return tenant + "\x00" + holder
+func nameOf(by *hub.Principal, holder string) string {
+	return by.Tenant + "\x00" + by.Subject + "\x00" + holder
 }
 
-// HolderOf returns the tenant and the name of a holder by what the fleet knows it
-// by.
-func HolderOf(name string) (tenant, holder string) {
-	if tenant, holder, ok := strings.Cut(name, "\x00"); ok {
-		return tenant, holder
-	}
-	return "", name
+// HolderOf returns whose a holder is and its name, by what the fleet knows it by.
+func HolderOf(name string) (of Owner, holder string) {
+	tenant, rest, _ := strings.Cut(name, "\x00")
+	at := strings.LastIndexByte(rest, 0) // neither a tenant nor a holder has one in its name
+	return Owner{tenant, rest[:max(at, 0)]}, rest[at+1:]
 }
 
 // leases are those that were asked for here. The lock is held while the fleet is
@@ -68,8 +72,45 @@ func HolderOf(name string) (tenant, holder string) {
 type leases struct {
 	mu   sync.Mutex
 	held map[string]*tenancy // by nameOf
-	size int                 // names of all of them
+	of   map[Owner]share     // by caller
+	all  map[string]share    // by tenant
 	due  chan struct{}       // says, at most once, that another lease may expire first; of capacity 1
+}
+
+// share is what some holders have together.
+type share struct{ holders, names int }
+
+// count adds to what the holders of a caller have, and of his tenant.
+func (l *leases) count(of Owner, more share) {
+	if l.of == nil {
+		l.of, l.all = make(map[Owner]share), make(map[string]share)
+	}
+	next := l.of[of].plus(more)
+	if l.of[of] = next; next == (share{}) {
+		delete(l.of, of)
+	}
+	next = l.all[of.Tenant].plus(more)
+	if l.all[of.Tenant] = next; next == (share{}) {
+		delete(l.all, of.Tenant)
+	}
+}
+
+func (s share) plus(more share) share { return share{s.holders + more.holders, s.names + more.names} }
+
+// full says what there would be too much of; it is empty if there is room.
+func (l *leases) full(of Owner, more share) message.Phrase {
+	own, all := l.of[of].plus(more), l.all[of.Tenant].plus(more)
+	switch {
+	case more.holders > 0 && own.holders > maxHolders:
+		return message.Say("you have %d holders of leases already, and may have no more", maxHolders)
+	case more.holders > 0 && all.holders > maxTenantHolders:
+		return message.Say("%d others hold leases, and there may be no more", maxTenantHolders)
+	case more.names > 0 && own.names > maxLeased:
+		return message.Say("tools: all your holders together may name %d", maxLeased)
+	case more.names > 0 && all.names > maxTenantLeased:
+		return message.Say("tools: all holders together may name %d, and others have most of them", maxTenantLeased)
+	}
+	return message.Phrase{}
 }
 
 // tenancy is what one holder has.
@@ -77,7 +118,8 @@ type tenancy struct {
 	viewer  hub.Viewer // by whose eyes the names are read
 	names   []string   // that it asked for
 	holds   []hold     // that they stand for, each once
-	expires time.Time
+	expires time.Time  // unless it is in use then
+	uses    int        // see Use
 }
 
 // hold is what the fleet counts.
@@ -86,16 +128,16 @@ type hold struct{ server, tool string }
 // Lease keeps the servers of tools from being ended for want of use, and starts
 // those that are idle, without waiting for them. Names are those by which tools
 // are called, or keys of servers; of a server whose tools are not known yet, the
-// key and "__" are enough of a name. They are what the viewer sees by them. What the holder had before ends, so that it
+// key and "__" are enough of a name. They are what whoever asks sees by them. What the holder had before ends, so that it
 // asks again, with all it needs, before the lease expires; a ttl of 0 is
-// [DefaultTTL]. A key goes before a tool that another server calls so. Any caller may ask in any holder's name: a lease has servers
-// running, and gives no right to them.
+// [DefaultTTL]. A key goes before a tool that another server calls so. A holder is the caller's own: that
+// of another caller may have the same name.
 //
 // A server that is defined anew stays held if the names still stand for it.
 //
 // The error is [message.BodyInvalid]: of names or a ttl beyond their bounds, or
-// if too many others hold leases.
-func (c *Control) Lease(viewer hub.Viewer, holder string, tools []string, ttl time.Duration) (Grant, error) {
+// if the caller, or his tenant, has too many.
+func (c *Control) Lease(by hub.Principal, holder string, tools []string, ttl time.Duration) (Grant, error) {
 	if ttl == 0 {
 		ttl = DefaultTTL
 	}
@@ -110,27 +152,24 @@ func (c *Control) Lease(viewer hub.Viewer, holder string, tools []string, ttl ti
 	}
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
-	name := nameOf(viewer.Tenant, holder)
+	name, of := nameOf(&by, holder), Owner{by.Tenant, by.Subject}
 	t, ok := c.leases.held[name]
-	if !ok {
-		t = &tenancy{}
+	more := share{names: len(names)}
+	if ok {
+		more.names -= len(t.names)
+	} else {
+		t, more.holders = &tenancy{}, 1
 	}
-	size := c.leases.size - len(t.names) + len(names)
-	switch {
-	case !ok && len(c.leases.held) >= maxHolders:
-		return Grant{}, unfit(message.Say("%d others hold leases, and there may be no more", maxHolders))
-	case size > maxLeased:
-		return Grant{}, unfit(message.Say("tools: all holders together may name %d, and others have most of them", maxLeased))
+	if detail := c.leases.full(of, more); !detail.Empty() {
+		return Grant{}, unfit(detail)
 	}
-	c.leases.held[name], c.leases.size = t, size
-	t.viewer = hub.Viewer{Tenant: viewer.Tenant, Scope: viewer.Scope}
+	c.leases.held[name] = t
+	c.leases.count(of, more)
+	t.viewer = hub.Viewer{Tenant: by.Tenant, Scope: by.Scope}
 	t.names, t.expires = names, time.Now().Add(ttl)
 	g := c.let(name, t)
 	g.Holder = holder
-	select {
-	case c.leases.due <- struct{}{}:
-	default:
-	}
+	c.leases.look()
 	return g, nil
 }
 
@@ -229,24 +268,36 @@ func (c *Control) meaning(view *catalog.View, name string) (hold, bool) {
 	return later, later.server != ""
 }
 
-// Renew has the leases of a holder expire no sooner than ttl from now; 0 is
-// [DefaultTTL], and less than there is left changes nothing. It reports false if
-// the holder has none.
-func (c *Control) Renew(tenant, holder string, ttl time.Duration) bool {
-	if ttl == 0 {
-		ttl = DefaultTTL
-	}
-	now := time.Now()
+// Use keeps the leases of a caller's holder until done is called, which has to be once, and
+// from then on for [DefaultTTL] at least. A holder that has none by then gets none.
+func (c *Control) Use(by hub.Principal, holder string) (done func()) {
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
-	t, ok := c.leases.held[nameOf(tenant, holder)]
-	if !ok || !t.expires.After(now) { // which nobody may have ended yet
-		return false
+	t, ok := c.leases.held[nameOf(&by, holder)]
+	if !ok || t.over(time.Now()) { // which nobody may have ended yet
+		return func() {}
 	}
-	if next := now.Add(ttl); next.After(t.expires) {
-		t.expires = next
+	t.uses++
+	return func() {
+		c.leases.mu.Lock()
+		defer c.leases.mu.Unlock()
+		t.uses--
+		if next := time.Now().Add(DefaultTTL); next.After(t.expires) {
+			t.expires = next
+		}
+		c.leases.look()
 	}
-	return true
+}
+
+// over reports whether its time has come.
+func (t *tenancy) over(now time.Time) bool { return t.uses == 0 && !t.expires.After(now) }
+
+// look has the time at which the next lease expires found out anew.
+func (l *leases) look() {
+	select {
+	case l.due <- struct{}{}:
+	default:
+	}
 }
 
 // relet has what every holder needs looked up in another configuration.
@@ -258,11 +309,11 @@ func (c *Control) relet() {
 	}
 }
 
-// Release ends all leases of a tenant's holder. The error is [message.LeaseUnknown].
-func (c *Control) Release(tenant, holder string) error {
+// Release ends all leases of a caller's holder. The error is [message.LeaseUnknown].
+func (c *Control) Release(by hub.Principal, holder string) error {
 	c.leases.mu.Lock()
 	defer c.leases.mu.Unlock()
-	name := nameOf(tenant, holder)
+	name := nameOf(&by, holder)
 	t, ok := c.leases.held[name]
 	if !ok {
 		return hub.E(message.LeaseUnknown, nil, "holder", message.Quote(holder))
@@ -274,7 +325,8 @@ func (c *Control) Release(tenant, holder string) error {
 // end ends what a holder has. The caller holds the lock.
 func (c *Control) end(holder string, t *tenancy) {
 	delete(c.leases.held, holder)
-	c.leases.size -= len(t.names)
+	of, _ := HolderOf(holder)
+	c.leases.count(of, share{-1, -len(t.names)})
 	for _, h := range t.holds {
 		c.opt.Fleet.Release(h.server, holder, h.tool)
 	}
@@ -287,7 +339,7 @@ func (c *Control) Leases() []Held {
 	for _, st := range c.opt.Fleet.Status() {
 		for _, l := range st.Leases {
 			h := Held{Server: st.Key, Lease: l}
-			h.Tenant, h.Holder = HolderOf(l.Holder)
+			h.Owner, h.Holder = HolderOf(l.Holder)
 			all = append(all, h)
 		}
 	}
@@ -316,14 +368,15 @@ func (c *Control) expire(now time.Time) time.Duration {
 	defer c.leases.mu.Unlock()
 	next := maxTTL
 	for holder, t := range c.leases.held {
-		left := t.expires.Sub(now)
-		if left <= 0 {
+		if t.over(now) {
 			c.end(holder, t)
-			tenant, name := HolderOf(holder)
-			c.opt.Log.Info("a lease has expired", "holder", name, "tenant", tenant)
+			of, name := HolderOf(holder)
+			c.opt.Log.Info("a lease has expired", "holder", name, "tenant", of.Tenant, "subject", of.Subject)
 			continue
 		}
-		next = min(next, left)
+		if t.uses == 0 {
+			next = min(next, t.expires.Sub(now))
+		}
 	}
 	return next
 }

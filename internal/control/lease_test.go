@@ -34,7 +34,7 @@ func (s *shop) wantLeases(want ...string) {
 
 func (s *shop) lease(holder string, ttl time.Duration, names ...string) control.Grant {
 	s.t.Helper()
-	g, err := s.Lease(hub.Viewer{}, holder, names, ttl)
+	g, err := s.Lease(hub.Principal{}, holder, names, ttl)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -72,12 +72,12 @@ func TestLease(t *testing.T) {
 	s.wantLeases("a two echo", "b one", "b one echo")
 	s.lease("two", 0)
 	s.wantLeases("b one", "b one echo")
-	if err := s.Release("", "one"); err != nil {
+	if err := s.Release(hub.Principal{}, "one"); err != nil {
 		t.Fatal(err)
 	}
 	s.wantLeases()
-	wantCode(t, s.Release("", "one"), message.LeaseUnknown)
-	if err := s.Release("", "two"); err != nil { // who holds nothing is known all the same
+	wantCode(t, s.Release(hub.Principal{}, "one"), message.LeaseUnknown)
+	if err := s.Release(hub.Principal{}, "two"); err != nil { // who holds nothing is known all the same
 		t.Fatal(err)
 	}
 }
@@ -107,7 +107,7 @@ func TestLeaseFollowsConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.wantLeases("b h tool", "a h")
-	if err := s.Release("", "h"); err != nil {
+	if err := s.Release(hub.Principal{}, "h"); err != nil {
 		t.Fatal(err)
 	}
 	s.wantLeases()
@@ -143,7 +143,7 @@ func TestLeaseExpires(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		s.wantLeases()
-		wantCode(t, s.Release("", "long"), message.LeaseUnknown)
+		wantCode(t, s.Release(hub.Principal{}, "long"), message.LeaseUnknown)
 	})
 }
 
@@ -169,20 +169,20 @@ func TestLeaseBounds(t *testing.T) {
 		"long ttl":       {"h", []string{"a"}, 24*time.Hour + 1},
 		"ttl of the day": {"h", []string{"a"}, -time.Second},
 	} {
-		_, err := s.Lease(hub.Viewer{}, c.holder, c.tools, c.ttl)
+		_, err := s.Lease(hub.Principal{}, c.holder, c.tools, c.ttl)
 		if !hub.IsCode(err, message.BodyInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	s.wantLeases()
 	s.lease(strings.Repeat("名", 128), 24*time.Hour, many[1:]...)
-	for i := range 999 {
+	for i := range 199 {
 		s.lease(fmt.Sprint(i), time.Second)
 	}
-	_, err := s.Lease(hub.Viewer{}, "one more", nil, 0)
+	_, err := s.Lease(hub.Principal{}, "one more", nil, 0)
 	wantCode(t, err, message.BodyInvalid)
 	s.lease("0", 0, "a")
-	if err := s.Release("", "1"); err != nil {
+	if err := s.Release(hub.Principal{}, "1"); err != nil {
 		t.Fatal(err)
 	}
 	s.lease("one more", 0)
@@ -198,11 +198,11 @@ func TestLeasesAndChangesMeet(t *testing.T) {
 		all.Go(func() {
 			for range rounds {
 				for _, names := range [][]string{{"a", "b__t"}, {"b"}} {
-					if _, err := s.Lease(hub.Viewer{}, holder, names, 0); err != nil {
+					if _, err := s.Lease(hub.Principal{}, holder, names, 0); err != nil {
 						t.Error(err)
 					}
 				}
-				if err := s.Release("", holder); err != nil {
+				if err := s.Release(hub.Principal{}, holder); err != nil {
 					t.Error(err)
 				}
 			}
@@ -218,31 +218,57 @@ func TestLeasesAndChangesMeet(t *testing.T) {
 	s.wantLeases()
 }
 
-// A lease that is renewed holds from then on, with what it had; one that has
-// expired does not come back.
-func TestLeaseIsRenewed(t *testing.T) {
+// A lease that is used is kept until the use ends, however long that takes, and then
+// holds as long as a new one does; one that has expired does not come back.
+func TestLeaseIsUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, one("a"))
 		s.watch(func(ctx context.Context) { _ = s.ExpireLeases(ctx) })
-		s.lease("proxy", 0, "a")
-		if s.Renew("", "nobody", 0) {
-			t.Error("nobody's lease is renewed")
+		is := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			s.wantLeases(want...)
 		}
+		s.Use(hub.Principal{}, "nobody")()
+		s.lease("proxy", 0, "a")
 		for range 3 {
 			time.Sleep(control.DefaultTTL - time.Second)
-			if !s.Renew("", "proxy", 0) {
-				t.Fatal("it has expired")
-			}
+			s.Use(hub.Principal{}, "proxy")()
 		}
-		s.Renew("", "proxy", time.Second) // no sooner than it was
+		first, second := s.Use(hub.Principal{}, "proxy"), s.Use(hub.Principal{}, "proxy")
+		time.Sleep(3 * control.DefaultTTL)
+		first()
+		time.Sleep(3 * control.DefaultTTL)
+		is("a proxy")
+		second()
 		time.Sleep(control.DefaultTTL - 1)
-		synctest.Wait()
-		s.wantLeases("a proxy")
+		is("a proxy")
 		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		s.wantLeases()
-		if s.Renew("", "proxy", 0) {
-			t.Error("it came back")
+		is()
+		s.Use(hub.Principal{}, "proxy")()
+		is()
+
+		s.lease("proxy", time.Hour, "a")
+		s.Use(hub.Principal{}, "proxy")() // which ends it no sooner
+		time.Sleep(time.Hour - 1)
+		is("a proxy")
+
+		// What is released is gone, whoever uses it.
+		done := s.Use(hub.Principal{}, "proxy")
+		if err := s.Release(hub.Principal{}, "proxy"); err != nil {
+			t.Fatal(err)
 		}
+		is()
+		done()
+		is()
+
+		// Another registration during the use is the same holder's.
+		s.lease("proxy", 0, "a")
+		done = s.Use(hub.Principal{}, "proxy")
+		s.lease("proxy", time.Second, "a")
+		time.Sleep(time.Minute)
+		is("a proxy")
+		done()
+		is("a proxy")
 	})
 }

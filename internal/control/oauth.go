@@ -41,7 +41,7 @@ func (c *Control) login(key string, of *hub.Principal) (def hub.Server, owner st
 	if of == nil {
 		return def, "", nil
 	}
-	switch owner = oauth.OwnerOf(*of); {
+	switch owner = c.opt.Logins.OwnerOf(*of); {
 	case owner == "":
 		return def, "", unused(message.Say("whoever has no name of their own here uses that of Toolcrib"))
 	case def.OAuth != nil && def.OAuth.Shared:
@@ -58,6 +58,9 @@ func (c *Control) Credentials(def hub.Server, p hub.Principal) (st oauth.Status,
 		return oauth.Status{}, false, false
 	}
 	owner := c.opt.Logins.Owner(def.Key, p)
+	if def.OAuth != nil && (def.OAuth.Shared || def.OAuth.Grant == hub.GrantClient) {
+		owner = "" // which is known by the connection only otherwise
+	}
 	st, ok = c.opt.Logins.Status(def, owner)
 	return st, owner != "", ok
 }

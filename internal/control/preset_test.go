@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/preset"
@@ -44,11 +45,58 @@ func TestPresets(t *testing.T) {
 	if !strings.Contains(s.text(), `"demo"`) {
 		t.Errorf("the file is %s", s.text())
 	}
-	if err := s.Remove("demo"); err != nil {
-		t.Fatal(err)
+}
+
+// What a preset runs stays what it is, and so does the preset; its settings change.
+func TestPresetsStay(t *testing.T) {
+	s := open(t, "")
+	for _, key := range []string{"everything", "demo"} {
+		if err := s.SetEnabled(t.Context(), key, true); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if got := s.keys(); !slices.Equal(got, []string{"everything"}) {
-		t.Errorf("the servers are %q", got)
+	before := s.text()
+	for key, entries := range map[string][]string{
+		"everything": {
+			`{"command":"/nowhere/x"}`, `{"url":"https://h.example/mcp"}`,
+			`{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@latest"]}`,
+			`{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@2026.8.30"]}`,
+			`{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@2026.8.31","more"]}`,
+			`{"command":"/tmp/npx","args":["-y","@modelcontextprotocol/server-everything@2026.8.31"]}`,
+			`{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@2026.8.31"],"cwd":"/tmp"}`,
+		},
+		"demo": {`{"command":"/nowhere/x"}`, `{"url":"https://h.example/mcp"}`},
+	} {
+		for _, entry := range entries {
+			wantCode(t, s.Change(key, []byte(entry)), message.PresetFixed)
+			_, err := s.Import([]byte(`{"mcpServers":{"`+key+`":`+entry+`}}`), control.ImportOptions{Replace: true})
+			wantCode(t, err, message.PresetFixed)
+		}
+		wantCode(t, s.Remove(key), message.PresetKept)
+	}
+	if s.text() != before {
+		t.Errorf("the file is %s", s.text())
+	}
+	for key, entry := range map[string]string{
+		"everything": `{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@2026.8.31"],"env":{"A":"b"},"enabled":false,"timeout":"9s","tools":["echo"]}`,
+		"demo":       `{"name":"Mine","enabled":false}`,
+	} {
+		if err := s.Change(key, []byte(entry)); err != nil {
+			t.Errorf("%s: %v", key, err)
+		}
+		wantCode(t, s.Remove(key), message.PresetKept)
+	}
+	if every, err := s.Server("everything"); err != nil || every.Definition.Enabled || every.Definition.Env["A"] != "b" {
+		t.Errorf("it is %+v, %v", every.Definition, err)
+	}
+
+	// Another server under the key of a preset is whoever's it is.
+	s.add("wttr", `{"command":"/nowhere/wttr"}`)
+	if err := s.Change("wttr", []byte(`{"command":"/nowhere/other"}`)); err != nil {
+		t.Error(err)
+	}
+	if err := s.Remove("wttr"); err != nil {
+		t.Error(err)
 	}
 }
 

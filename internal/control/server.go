@@ -130,7 +130,8 @@ func keyOf(name string, entry []byte) (string, error) {
 // Change replaces what the file says about a server; a built-in one need not
 // have an entry yet. A value of "${unchanged}" stays what it is, other secrets
 // are sealed; sealed values that only the old entry refers to are forgotten.
-// The error is [message.ServerUnknown] or [config.Problems], as for Add.
+// What a preset (package preset) runs stays what it is: the error is then
+// [message.PresetFixed]; else [message.ServerUnknown] or [config.Problems], as for Add.
 func (c *Control) Change(key string, entry []byte) error {
 	return c.edit(func(d *draft) error {
 		if !d.has(key) {
@@ -143,7 +144,8 @@ func (c *Control) Change(key string, entry []byte) error {
 // Remove takes a server out of the file and ends it, and forgets the sealed
 // values that only its entry refers to, and the logins at it. It does not wait until
 // the server has ended. A built-in one goes back to its default settings; the error is
-// [message.ServerBuiltin] if it has none but these.
+// [message.ServerBuiltin] if it has none but these, and [message.PresetKept] of a
+// preset (package preset).
 func (c *Control) Remove(key string) error {
 	err := c.edit(func(d *draft) error {
 		switch {
@@ -151,6 +153,8 @@ func (c *Control) Remove(key string) error {
 			return unknown(key)
 		case !d.Defines(key):
 			return hub.E(message.ServerBuiltin, nil, "server", message.Quote(key))
+		case d.preset(key):
+			return hub.E(message.PresetKept, nil, "server", message.Quote(key))
 		}
 		err := d.leave(key)
 		if err == nil {

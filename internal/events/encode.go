@@ -194,6 +194,9 @@ func appendCall(b []byte, c *hub.CallRecord) []byte {
 	if c.Queued/time.Microsecond != 0 {
 		m.milliseconds("queuedMs", c.Queued)
 	}
+	if c.Held/time.Microsecond != 0 {
+		m.milliseconds("heldMs", c.Held)
+	}
 	m.milliseconds("durationMs", c.Duration)
 	m.number("bytes", c.Bytes)
 	m.textOr("trace", c.Trace)

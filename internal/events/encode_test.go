@@ -22,6 +22,7 @@ func callView(c *hub.CallRecord) api.EventCall {
 		Client: c.Client, Group: c.Group, Name: c.Name, Server: c.Server, Tool: c.Tool, Changing: c.Changing, Verdict: c.Verdict,
 		Mode: string(c.Mode), Risk: c.Risk, Rule: c.Rule, Approval: c.Approval, Grant: c.Grant, Tenant: c.Tenant,
 		Outcome: string(c.Outcome), Code: c.Code, Reason: c.Reason, Cached: c.Cached, Queued: float64(c.Queued.Microseconds()) / 1000,
+		Held:     float64(c.Held.Microseconds()) / 1000,
 		Duration: float64(c.Duration.Microseconds()) / 1000, Bytes: c.Bytes, Trace: c.Trace,
 	}
 	for _, a := range c.Attempts {
@@ -47,7 +48,7 @@ func TestCallIsItsShape(t *testing.T) {
 			ID: "id", Time: at, Method: "tools/call", Subject: `a"b`, Door: hub.DoorMCP, Session: "s", Client: "c\n\x01<&>é正", Group: "g",
 			Name: "n", Server: "v", Tool: "t", Arguments: `{"secret":1}`, Digest: "d", Changing: true, Verdict: hub.VerdictAsk,
 			Mode: hub.PolicyEnforce, Risk: "high", Rule: "w", Policy: "p", Approval: "a", Grant: "q", Tenant: "h",
-			Outcome: hub.OutcomeToolError, Code: "x", Reason: "r", Cached: true, Queued: 1500 * time.Microsecond,
+			Outcome: hub.OutcomeToolError, Code: "x", Reason: "r", Cached: true, Queued: 1500 * time.Microsecond, Held: 2500 * time.Microsecond,
 			Attempts: []hub.Attempt{{Server: "a", Code: "timeout", Duration: time.Second}, {Server: "b"}},
 			Duration: 1234567 * time.Nanosecond, Bytes: 42, Trace: "0af7",
 		},
@@ -174,6 +175,8 @@ func TestApprovalsSeen(t *testing.T) {
 		{Filter{Subject: "ann", Tenant: tenant("blue")}, false},
 		{Filter{Subject: "ann", Tenant: tenant("blue"), Decides: true}, false},
 		{Filter{Tenant: tenant("red"), Decides: true, Sees: git}, false},
+		{Filter{Servers: []string{"files"}}, true},
+		{Filter{Servers: []string{"git"}}, false},
 	} {
 		for _, one := range []*event{e, kept[0]} {
 			if got := test.f.wants(one); got != test.want {
@@ -184,6 +187,12 @@ func TestApprovalsSeen(t *testing.T) {
 	call := describe(hub.CallEnded{Call: &hub.CallRecord{Subject: "ann", Tenant: "red"}})
 	if (&Filter{Subject: "bob", Tenant: tenant("red"), Decides: true}).wants(call) {
 		t.Error("who decides sees calls of others")
+	}
+	if (&Filter{Subject: "ann", Servers: []string{"git"}}).wants(call) {
+		t.Error("a call that names no server is told of to whom it is not known to concern")
+	}
+	if !(&Filter{Servers: []string{"git"}}).wants(describe(hub.ToolsChanged{})) {
+		t.Error("that lists have changed is not told")
 	}
 }
 

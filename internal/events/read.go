@@ -21,6 +21,9 @@ type Filter struct {
 	Tenant *string
 	// Sees reports whether a server may be seen, by its key; nil stands for all.
 	Sees func(server string) bool
+	// Servers are those of which calls and all else is told; nil for all, also for what
+	// names none.
+	Servers []string
 	// Decides has requests for approval be seen whoever's they are, of the tenant.
 	Decides bool
 }
@@ -34,6 +37,7 @@ func (f *Filter) wants(e *event) bool {
 		len(f.Sessions) > 0 && !slices.Contains(f.Sessions, e.session),
 		f.Subject != "" && e.subject != "" && e.subject != f.Subject && !(f.Decides && e.kind == api.KindApprovalChanged),
 		f.Tenant != nil && e.subject != "" && e.tenant != *f.Tenant,
+		f.Servers != nil && (e.server != "" || e.subject != "") && !slices.Contains(f.Servers, e.server),
 		f.Sees != nil && (e.subject == "" || e.kind == api.KindApprovalChanged) && e.server != "" && !f.Sees(e.server):
 		return false
 	}

@@ -168,13 +168,15 @@ func (s *server) asked(version int) {
 }
 
 // seat takes a place on a connection for a caller, which may be nil: one of its
-// own if the server is one whose connections are so; see [Fleet.Acquire].
-func (s *server) seat(ctx context.Context, caller *hub.Caller) (*instance, error) {
-	owner := s.ownerOf(caller)
-	if owner != "" {
-		caller = personal(caller, owner)
-	}
+// own if the server is one whose connections are so; see [Fleet.Acquire]. Whose
+// credentials are used may turn out to be another matter while it waits: it begins
+// anew then.
+func (s *server) seat(ctx context.Context, of *hub.Caller) (*instance, error) {
 	for {
+		owner, caller := s.ownerOf(of), of
+		if owner != "" {
+			caller = personal(of, owner)
+		}
 		if s.parted(caller, owner) {
 			// Without the shared ones, which may be away.
 			if at := s.mine(caller.ID, owner); at != nil {
@@ -188,12 +190,21 @@ func (s *server) seat(ctx context.Context, caller *hub.Caller) (*instance, error
 				return nil, err
 			}
 		}
+		if s.ownerOf(of) != owner {
+			at.release(s.fleet.clock())
+			continue
+		}
 		if !s.parted(caller, owner) {
 			return at, nil
 		}
 		own, err := s.own(ctx, caller, owner)
 		at.release(s.fleet.clock()) // which has kept the server until here
-		if own != nil || err != nil {
+		switch {
+		case s.ownerOf(of) != owner:
+			if own != nil {
+				own.release(s.fleet.clock())
+			}
+		case own != nil || err != nil:
 			return own, err
 		}
 	}

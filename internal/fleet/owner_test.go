@@ -29,15 +29,21 @@ type lodge struct {
 	mu     sync.Mutex
 	opened []string // by whose credentials connections were made
 	shut   map[string]bool
-	off    bool // nobody has credentials of his own
+	off    bool          // nobody has credentials of his own
+	hold   chan struct{} // closed when connections may be made; nil for always
+	learns bool          // by the first connection it is known that they have
 }
 
 func (l *lodge) dial(ctx context.Context, opt upstream.Options) (*upstream.Conn, error) {
 	who := string(opt.Authorize(opt.Server).(badge))
 	l.mu.Lock()
 	l.opened = append(l.opened, who)
-	shut := l.shut[who]
+	l.off = l.off && !l.learns
+	shut, hold := l.shut[who], l.hold
 	l.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
 	if shut {
 		return nil, hub.E(message.UpstreamLoginNeeded, nil, "server", "s", "issuer", "i")
 	}
@@ -151,6 +157,45 @@ func TestOwnerChanges(t *testing.T) {
 		turn(true)
 		if visit(t, f, c).Conn() != shared {
 			t.Error("it goes on by its own")
+		}
+	})
+}
+
+// Whose credentials are used is asked again once a server is there that was not: only
+// then it may be known that there are several.
+func TestOwnerOfColdServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lodge{dialer: dialer{began: time.Now()}, shut: map[string]bool{}, off: true, learns: true}
+		f := l.fleet(t)
+		own := visit(t, f, named("", "ada")).Conn()
+		if own == visit(t, f, nil).Conn() {
+			t.Error("the first call went out by the hub's credentials")
+		}
+		if want := []string{"", "ada"}; !slices.Equal(l.opened, want) {
+			t.Errorf("opened by %q", l.opened)
+		}
+	})
+}
+
+// Who is found to use the hub's credentials while his own connection is made gets
+// none that was made by his own.
+func TestOwnerChangesMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &lodge{dialer: dialer{began: time.Now()}, shut: map[string]bool{}}
+		f := l.fleet(t)
+		shared := visit(t, f, nil).Conn()
+		l.mu.Lock()
+		l.hold = make(chan struct{})
+		l.mu.Unlock()
+		go func() {
+			synctest.Wait() // for the connection that is being made
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.off = true
+			close(l.hold)
+		}()
+		if visit(t, f, named("", "ada")).Conn() != shared {
+			t.Error("the call went out by credentials that are not to be used any more")
 		}
 	})
 }

@@ -96,12 +96,10 @@ func sameOrigin(r *http.Request, named bool) bool {
 	return r.Header.Get("Sec-Fetch-Site") == "same-origin"
 }
 
-// isStream reports whether a path is one of the doors for MCP, which pages of
-// this machine may use too: the MCP Inspector is one, at a port of its own.
-// All other paths are pages of ours and the API behind them.
-func isStream(path string) bool {
-	return path == "/mcp" || path == "/sse" || path == "/messages" || strings.HasPrefix(path, "/ws/") || isMetadata(path)
-}
+// isStream reports whether a path is one of the doors for MCP, or tells of them,
+// which pages of this machine may use too: the MCP Inspector is one, at a port of
+// its own. All other paths are pages of ours and the API behind them.
+func isStream(path string) bool { return auth.IsMCP(path) || isMetadata(path) }
 
 // isMetadata reports whether at a path stands who gives tokens for /mcp. Whoever
 // reads that has none yet.
@@ -220,7 +218,7 @@ func (g *guard) refuseToken(w http.ResponseWriter, r *http.Request, e *hub.Error
 		g.refuse(w, r, http.StatusServiceUnavailable, e)
 		return
 	}
-	wait, first := g.throttle.wrong(addressOf(r.RemoteAddr), time.Now())
+	wait, first := g.throttle.wrong(auth.AddressOf(r.RemoteAddr), time.Now())
 	if first {
 		g.log.WarnContext(r.Context(), "a wrong token was shown; more of them within a minute are not logged", "address", r.RemoteAddr)
 	}

@@ -65,7 +65,9 @@ func TestOrigin(t *testing.T) {
 	s := serve(t, httpd.Options{AllowHosts: []string{"hub.example"}}, who).stopAtEnd(t)
 	own := s.URL()
 	port := own[strings.LastIndexByte(own, ':'):]
-	streams, pages := []string{"/mcp", "/sse", "/messages", "/ws/mcp"}, []string{"/", "/api/v1/servers", "/readyz", "/ws", "/mcp/", "/sse.html"}
+	streams, pages :=
+		[]string{"/mcp", "/mcp/office", "/sse", "/sse/office", "/messages", "/ws/mcp"},
+		[]string{"/", "/api/v1/servers", "/readyz", "/ws", "/mcpx", "/sse.html", "/messages/x"}
 	for _, tt := range []struct {
 		origin         string
 		streams, pages bool
@@ -280,6 +282,8 @@ func TestSecurityHeaders(t *testing.T) {
 		"/readyz":         {"nosniff", "no-referrer", "same-origin", ""},
 		"/api/v1/servers": {"nosniff", "no-referrer", "same-origin", "no-store"},
 		"/mcp":            {"", "", "", ""},
+		"/mcp/office":     {"", "", "", ""},
+		"/sse/office":     {"", "", "", ""},
 		"/ws/mcp":         {"", "", "", ""},
 	} {
 		for _, host := range []string{"", "evil.example"} { // refusals have them too

@@ -63,20 +63,3 @@ func (t *throttle) forget(now time.Time) {
 		}
 	}
 }
-
-// addressOf returns whose count a request goes on: its address, of IPv6 the
-// network of 64 bits that is one household's, and the zero address for
-// whoever comes by the local socket.
-func addressOf(remote string) netip.Addr {
-	ap, err := netip.ParseAddrPort(remote)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := ap.Addr().Unmap().WithZone("")
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			addr = p.Addr()
-		}
-	}
-	return addr
-}

@@ -59,21 +59,6 @@ func TestThrottleIsBounded(t *testing.T) {
 	}
 }
 
-func TestAddressOf(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.1:80":             "192.0.2.1",
-		"[::ffff:192.0.2.1]:80":    "192.0.2.1",
-		"[2001:db8:1:2:3:4:5:6]:1": "2001:db8:1:2::",
-		"[fe80::1%eth0]:1":         "fe80::",
-		"@":                        "invalid IP",
-		"":                         "invalid IP",
-	} {
-		if got := addressOf(remote).String(); got != want {
-			t.Errorf("addressOf(%q) = %s, want %s", remote, got, want)
-		}
-	}
-}
-
 // FuzzHost looks that no Host header and no origin is taken for one of this
 // machine or for one that was allowed unless it is.
 func FuzzHost(f *testing.F) {

@@ -41,7 +41,8 @@ type CallRecord struct {
 	Attempts []Attempt     // each time that it was sent or tried to be sent, in their order; nil if it was once and went well
 	Cached   bool          // the answer was kept from before
 	Queued   time.Duration // how long it waited for its turn
-	Duration time.Duration
+	Held     time.Duration // how long it waited for a person to agree to it
+	Duration time.Duration // without the time that it was held
 	Bytes    int    // of the server's answer
 	Trace    string // W3C trace id, 32 hexadecimal digits; "" if it is part of none
 }

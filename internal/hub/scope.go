@@ -25,6 +25,17 @@ func NewScope(words []string) (Scope, string) {
 	return Scope(strings.Join(words, " ")), ""
 }
 
+// Servers are the keys of the servers that are within the scope; nil for all.
+func (s Scope) Servers() []string {
+	var all []string
+	for _, word := range s.Words() {
+		if key, ok := strings.CutPrefix(word, "server:"); ok {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
 // Server reports whether the server with the key is within the scope.
 func (s Scope) Server(key string) bool { return s.has("server:", key) }
 

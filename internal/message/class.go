@@ -37,7 +37,7 @@ var classified = map[Class][]Code{
 	},
 	ClassPermission: {
 		ServerUnauthorized, ServerEndpoint, ToolChanged, AdminRequired, HostRefused, OriginRefused, TokenRequired,
-		TokenRefused, LinkRefused, ServerBuiltin, PresetKept, UpstreamLoginNeeded, UpstreamScopeNeeded, UpstreamLoginFailed, PolicyDenied, ApprovalRejected, ApprovalOwn, ApprovalSecond, RoleRefused,
+		TokenRefused, LinkRefused, ServerBuiltin, PresetKept, PresetFixed, UpstreamLoginNeeded, UpstreamScopeNeeded, UpstreamLoginFailed, PolicyDenied, ApprovalRejected, ApprovalOwn, ApprovalSecond, RoleRefused,
 		ScopeRefused, ScopeInsufficient, TokenInURL, TokenExpired, SameOriginNeeded, GrantRefused, HubwideRequired, LoginForbidden,
 	},
 	ClassUnavailable: {
@@ -50,7 +50,7 @@ var classified = map[Class][]Code{
 	ClassParams: {
 		UpstreamLoginUnused, UpstreamLoginUnknown,
 		ArgumentsInvalid, StateNotFailed, StateUnderWay, StateNotKept, AuditCursorUnknown, AuditHeadInvalid,
-		AuditExportInvalid, BackupInvalid, ParamsInvalid, ApprovalStale, ApprovalDecided, ApprovalConfirm, ApprovalChanged, ApprovalTaken, ApprovalInvalid, GrantInvalid, TenantExists, TenantInUse, LoginFailed, CursorUnknown, BodyInvalid, ServerExists, EntryIgnored,
+		AuditExportInvalid, BackupInvalid, ParamsInvalid, ApprovalStale, CallOvertaken, ApprovalDecided, ApprovalConfirm, ApprovalChanged, ApprovalTaken, ApprovalInvalid, GrantInvalid, TenantExists, TenantInUse, LoginFailed, CursorUnknown, BodyInvalid, ServerExists, EntryIgnored,
 		ConfigStale, ETagMissing, SecretRefused, SecretMissing, DriftStale, IndexInvalid, ImportKeyUnknown, ClientUnknown,
 		ClientNotConnectable, ClientNeedsProgram, HubURLInvalid, UsageInvalid, ArgumentInvalid, ArgumentType, StoreNotEmpty,
 	},
@@ -66,7 +66,7 @@ var classified = map[Class][]Code{
 	ClassQuestion:  {ApprovalUndecided, NotAskable, QuestionForeign, QuestionUnasked, QuestionExpired, QuestionDeclined, ApprovalPending, ApprovalExpired, ApprovalCancelled, ApprovalWaits, ApprovalQuestion, ApprovalYes, ApprovalNo},
 	ClassCancelled: {Cancelled},
 	ClassLimit: {
-		UpstreamLoginBusy, Limited, QueueFull, QueueExpired, CallWaits, StateExhausted, TooManySessions, QuestionTooMany, CallersTooMany,
+		UpstreamLoginBusy, UpstreamLoginsFull, Limited, QueueFull, QueueExpired, CallWaits, StateExhausted, TooManySessions, QuestionTooMany, CallersTooMany,
 		SubscriptionsTooMany, MessageTooBig, BodyTooBig, ResultKept, TokenThrottled, TestsBusy, ApprovalsFull,
 	},
 	ClassOutcome: {OutcomeUnknown, HubLost},

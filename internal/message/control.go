@@ -6,6 +6,7 @@ const (
 	ServerExists  Code = "server_exists"
 	ServerBuiltin Code = "server_builtin"
 	PresetKept    Code = "preset_kept"
+	PresetFixed   Code = "preset_fixed"
 	EntryIgnored  Code = "entry_ignored"
 	ConfigMissing Code = "config_missing"
 	ConfigBroken  Code = "config_broken"
@@ -36,6 +37,10 @@ var controlTexts = texts{
 	PresetKept: {
 		Text{`The server "{server}" is a preset and cannot be deleted.`, "Disable it instead."},
 		Text{"服务器“{server}”是预置服务器，无法删除。", "可将其停用。"},
+	},
+	PresetFixed: {
+		Text{`The server "{server}" is a preset, and what it runs stays what it is.`, "Change its variables and settings only, or define a server of your own under another key."},
+		Text{"服务器“{server}”是预置服务器，其运行的程序不能更改。", "只能修改其环境变量和设置；也可用另一个标识定义自己的服务器。"},
 	},
 	EntryIgnored: {
 		Text{`The entry would make no server "{server}".`, "Give it a \"command\" or a \"url\", and a name that no built-in server has in other programs."},

@@ -9,6 +9,7 @@ const (
 	ApprovalCancelled Code = "approval_cancelled"
 	ApprovalWaits     Code = "approval_waits"
 	ApprovalStale     Code = "approval_stale"
+	CallOvertaken     Code = "call_overtaken"
 	ApprovalQuestion  Code = "approval_question"
 	ApprovalYes       Code = "approval_yes"
 	ApprovalNo        Code = "approval_no"
@@ -48,6 +49,10 @@ var judgeTexts = texts{
 	ApprovalStale: {
 		Text{`The tool "{tool}" is not described any more as it was when the call was made; the arguments cannot be changed now.`, "Reject it; the caller may make the call again."},
 		Text{"工具“{tool}”的描述与发起调用时不同，无法再修改参数。", "请拒绝此请求；调用方可以重新调用。"},
+	},
+	CallOvertaken: {
+		Text{`Before this call of "{tool}" could be sent, the rules, its tool or a grant were changed so that a person has to agree to it now; nothing was done.`, "Make the call again to have somebody asked."},
+		Text{"在发出对“{tool}”的这次调用之前，规则、工具或授权已变更，现在须先经人同意；什么都没有执行。", "请重新调用，以征询同意。"},
 	},
 	ApprovalQuestion: {
 		Text{

@@ -9,6 +9,7 @@ const (
 	UpstreamLoginUnknown Code = "upstream_login_unknown"
 	UpstreamLoginNowhere Code = "upstream_login_no_address"
 	UpstreamLoginBusy    Code = "upstream_login_busy"
+	UpstreamLoginsFull   Code = "upstream_logins_full"
 )
 
 var oauthTexts = texts{
@@ -39,5 +40,9 @@ var oauthTexts = texts{
 	UpstreamLoginBusy: {
 		Text{"Too many logins are under way.", "Finish one of them, or wait {minutes} minutes."},
 		Text{"进行中的登录过多。", "请先完成其中一个，或等待 {minutes} 分钟。"},
+	},
+	UpstreamLoginsFull: {
+		Text{"There are {limit} logins at servers already, as many as there may be.", "Log out where a login is not needed any more: toolcrib server logout KEY --own"},
+		Text{"各服务器的登录已达上限 {limit} 个。", "请注销不再需要的登录：toolcrib server logout KEY --own"},
 	},
 }

@@ -1,6 +1,7 @@
 package message
 
 var approvalPhrases = map[string]string{
+	"part of the call was sealed by another hub; edit it there": "调用的一部分由另一节点加密；请在该节点修改",
 	// What was decided.
 	"approved":              "批准",
 	"approved with changes": "修改后批准",
@@ -23,8 +24,9 @@ var approvalPhrases = map[string]string{
 	"it names no server and tool":                                                      "未指明服务器和工具",
 	"it does not say how the tool is described":                                        "未注明工具描述的哈希值",
 	"it has to expire within 30 days":                                                  "必须在 30 天内到期",
+	"what is to be remembered has to be agreed to as it was seen":                      "要记住的内容，必须按所见的内容同意",
 	"it may not cover critical calls, to which somebody has to agree each time":        "不得涵盖关键风险的调用，此类调用每次都须经人同意",
 	"it is for the calls of another tenant, or of a server that your token is not for": "它针对的是另一个租户的调用，或您的令牌不适用的服务器",
-	"there are too many":                                                               "授权数量过多",
-	"the members are too large, or not JSON":                                           "成员过大或不是 JSON",
+	"there are too many":                     "授权数量过多",
+	"the members are too large, or not JSON": "成员过大或不是 JSON",
 }

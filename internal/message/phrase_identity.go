@@ -13,10 +13,13 @@ var identityPhrases = map[string]string{
 	"servers as a whole":      "整个服务器集合",
 	"the address of no group": "不带分组的地址",
 
+	"whoever looks after it is told why": "具体原因只告知其管理者",
+
 	// Tokens and tenants.
 	"its role would be %s, and yours is %s":                                              "其角色为 %s，而您的角色是 %s",
 	"it would be of another tenant":                                                      "它属于另一个租户",
 	"its scope would be wider than yours":                                                "其范围比您的更广",
+	"it would be good for longer than yours, which ends at %s":                           "其有效期会超过您的令牌（于 %s 到期）",
 	"subject: it must have 1 to %d letters, digits, dots, underscores and hyphens":       "subject：必须是 1 到 %d 个字母、数字、点、下划线或连字符",
 	"subject: the name %s is the hub's own":                                              "subject：名称 %s 由系统保留",
 	"role: it must be one of %s":                                                         "role：必须是 %s 之一",

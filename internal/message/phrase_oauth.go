@@ -12,26 +12,28 @@ var oauthPhrases = map[string]string{
 	"%sthe grant \"client_credentials\" needs a \"clientId\", and a \"clientSecret\" or \"privateKey\"": "%sclient_credentials 授权需要 clientId，以及 clientSecret 或 privateKey",
 	"%s%s must be \"authorization_code\" or \"client_credentials\", not %s":                             "%s%s 必须是 \"authorization_code\" 或 \"client_credentials\"，而不是 %s",
 	"%s%s has no effect, since the server gets an Authorization from \"headers\" or \"apiKey\"":         "%s%s 不起作用，因为该服务器已从 headers 或 apiKey 得到 Authorization",
+	"%s%s has a \"clientSecret\" and no \"authorizationServer\", without which it is sent to nobody":    "%s%s 有 clientSecret 而没有 authorizationServer，这样密钥不会发给任何服务器",
 	"how to log in is found out from the server":                                                        "如何登录由服务器得知",
 
 	"an object, true or false":                    "对象、true 或 false",
 	"%s%s has a character that no scope can have": "%s%s 含有 scope 不能有的字符",
 
 	// Addresses.
-	"its address is not public, and the server's is": "其地址不是公网地址，而服务器的是",
-	"its address is not one of https":                "其地址不是 https 地址",
-	"its address cannot be read":                     "无法解析其地址",
-	"its address has a user":                         "其地址中含有用户名",
-	"its answer is too large":                        "其应答过大",
-	"the request was cancelled":                      "请求已取消",
-	"it was not reached":                             "无法连接",
-	"it answered HTTP %s":                            "返回 HTTP %s",
-	"it answered %s":                                 "返回 %s",
-	"its answer cannot be read":                      "无法读取其应答",
-	"its answer has no token":                        "其应答中没有令牌",
-	"its token is of the type %s":                    "其令牌类型为 %s",
-	"its token cannot be sent":                       "其令牌无法发送",
-	"what is there cannot be read":                   "无法读取那里的内容",
+	"its address is not public, and the server's is":                                   "其地址不是公网地址，而服务器的是",
+	"its address is not public, and it could not be found out whether the server's is": "其地址不是公网地址，且无法确定服务器的地址是否为公网地址",
+	"its address is not one of https":                                                  "其地址不是 https 地址",
+	"its address cannot be read":                                                       "无法解析其地址",
+	"its address has a user":                                                           "其地址中含有用户名",
+	"its answer is too large":                                                          "其应答过大",
+	"the request was cancelled":                                                        "请求已取消",
+	"it was not reached":                                                               "无法连接",
+	"it answered HTTP %s":                                                              "返回 HTTP %s",
+	"it answered %s":                                                                   "返回 %s",
+	"its answer cannot be read":                                                        "无法读取其应答",
+	"its answer has no token":                                                          "其应答中没有令牌",
+	"its token is of the type %s":                                                      "其令牌类型为 %s",
+	"its token cannot be sent":                                                         "其令牌无法发送",
+	"what is there cannot be read":                                                     "无法读取那里的内容",
 
 	// Metadata.
 	"its metadata: %s":                                                                                    "其元数据：%s",
@@ -50,6 +52,8 @@ var oauthPhrases = map[string]string{
 	"it wants clients to authenticate by %s":                                                              "它要求客户端以 %s 方式认证",
 	"it says nothing of how to log in; if it wants a key, put that into \"headers\"":                      "它没有说明如何登录；若它要求密钥，请写入 headers",
 	"the authorization server %s knows clients only that were registered by hand; set \"oauth.clientId\"": "授权服务器 %s 只接受手动注册的客户端；请设置 oauth.clientId",
+
+	"it names the authorization server %s; if \"oauth.clientSecret\" is of a client there, set \"oauth.authorizationServer\" to that address, as it is sent nowhere else": "它指明的授权服务器是 %s；若 oauth.clientSecret 属于在那里注册的客户端，请把 oauth.authorizationServer 设为该地址，密钥不会发往别处",
 
 	// The hub as a client.
 	"the private key is not in PEM":                         "私钥不是 PEM 格式",

@@ -65,6 +65,8 @@ var requestPhrases = map[string]string{
 	"query.%s: it is there more than once":                                       "query.%s：出现了多次",
 	"query.%s: it must be a time such as %s, or how long ago, such as 24h or 7d": "query.%s：必须是形如 %s 的时间，或形如 24h、7d 的多久之前",
 	"query.%s: it has no value":                                                  "query.%s：没有值",
+	"you have %d holders of leases already, and may have no more":                "您已有 %d 个租约持有者，不能再多",
+	"tools: all your holders together may name %d":                               "tools：您的所有持有者合计最多 %d 个",
 	"%d others hold leases, and there may be no more":                            "已有 %d 个持有者，不能再多",
 	"tools: all holders together may name %d, and others have most of them":      "tools：所有持有者合计最多 %d 个，其他持有者已占去大部分",
 	"tools: at most %d may be held":                                              "tools：最多可持有 %d 个",

@@ -33,6 +33,7 @@ var riskPhrases = map[string]string{
 	"it is done to %d things at once":                         "一次作用于 %d 个对象",
 	"it is about the amount %s":                               "涉及金额 %s",
 	"the arguments are too large to be judged":                "参数过大，无法判断",
+	"the URI cannot be read with certainty":                   "无法确切读取该 URI",
 	"the arguments cannot be read":                            "无法读取参数",
 	"the arguments hold what looks like a key":                "参数中含有疑似密钥的内容",
 	"what it is to carry out is too long to be judged":        "要执行的内容过长，无法判断",

@@ -30,6 +30,7 @@ type Account struct {
 	conf       hub.OAuth  // with its placeholders filled in
 	configured bool       // the configuration asks for OAuth
 	gone       bool       // it is not the account of its name any more
+	era        int        // goes up with each logout: what was begun before is not kept
 	record     *record    // nil for none
 	need       *need      // what a login is needed for; nil for nothing
 	flight     *flight    // under way to a token
@@ -114,7 +115,7 @@ func (a *Account) fits(r *record) bool {
 		return false
 	case a.conf.AuthorizationServer != "" && !sameIssuer(r.Issuer, a.conf.AuthorizationServer):
 		return false
-	case a.conf.ClientID != "" && r.Client.ID != a.conf.ClientID:
+	case a.conf.ClientID != "" && r.Client.ID != a.conf.ClientID, unsaid(&a.conf):
 		return false
 	}
 	return true
@@ -241,6 +242,7 @@ func (a *Account) wanted(ctx context.Context, b *bearer, said challenge) error {
 // lose forgets a token that the server does not take, and notes what it wants.
 func (a *Account) lose(b *bearer, n *need) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.need = n
 	lost := b != nil && a.bearer.CompareAndSwap(b, nil)
 	if lost && a.record != nil {
@@ -248,7 +250,6 @@ func (a *Account) lose(b *bearer, n *need) {
 		kept.Tokens.Access, kept.Tokens.Refresh = "", ""
 		a.record = &kept
 	}
-	a.mu.Unlock()
 	if lost && !a.trial {
 		a.keeper.forget(a.name)
 	}

@@ -6,12 +6,16 @@ import (
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
-// accountAt is the account of the name for a server at the address. One for another
+// accountAt is the account of the name for a server at the address; one of which
+// nothing is kept if there are too many. One for another
 // address is taken out: who still has connections there gets no token that is
 // issued for this one.
 func (k *Keeper) accountAt(name account, to *url.URL) (a, old *Account) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.accounts[name] == nil && !k.room(name) {
+		return &Account{keeper: k, name: name, trial: true}, nil
+	}
 	a = k.at(name)
 	address := to.String()
 	if at := a.at.Load(); at != nil && *at != address {
@@ -26,6 +30,28 @@ func (k *Keeper) accountAt(name account, to *url.URL) (a, old *Account) {
 	}
 	a.at.Store(&address)
 	return a, old
+}
+
+// maxAccounts bounds the accounts, whoever comes.
+const maxAccounts = 10_000
+
+// room reports whether there may be one more account. Those of which nothing is
+// kept, and with which nobody is logging in, make room. The hub's own are as many
+// as there are servers. The caller holds mu.
+func (k *Keeper) room(name account) bool {
+	if name.owner == "" || len(k.accounts) < k.most {
+		return true
+	}
+	busy := make(map[*Account]bool, len(k.logins))
+	for _, l := range k.logins {
+		busy[l.account] = true
+	}
+	for other, a := range k.accounts {
+		if other.owner != "" && a.bearer.Load() == nil && !busy[a] {
+			delete(k.accounts, other)
+		}
+	}
+	return len(k.accounts) < k.most
 }
 
 // retire has the account send nothing any more.

@@ -45,6 +45,16 @@ func (k *Keeper) clientFor(ctx context.Context, r *reach, at *place, conf *hub.O
 	return c, nil
 }
 
+// unsaid reports whether a secret is configured, and not for which authorization
+// server: it goes to none then, as it would go to any that the MCP server names.
+func unsaid(conf *hub.OAuth) bool { return conf.ClientSecret != "" && conf.AuthorizationServer == "" }
+
+// issuerUnsaid is what is wrong then, with an authorization server that is named.
+func issuerUnsaid(issuer string) *trouble {
+	return fault(message.Say("it names the authorization server %s; if \"oauth.clientSecret\" is of a client there, set \"oauth.authorizationServer\" to that address, as it is sent nowhere else",
+		message.Quote(short(issuer, 200))))
+}
+
 // configured is the client that the configuration names.
 func configured(conf *hub.OAuth, methods []string) *client {
 	c := &client{ID: conf.ClientID, Secret: conf.ClientSecret, key: conf.PrivateKey}

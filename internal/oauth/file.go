@@ -66,8 +66,12 @@ func (k *Keeper) load() error {
 			if json.Unmarshal([]byte(text), &r) != nil {
 				return fmt.Errorf("the sealed login %q cannot be read", one.Name)
 			}
-			a := k.at(account{r.Server, r.Owner})
-			a.take(&r)
+			if _, ok := ownerFrom(r.Owner); r.Owner != "" && !ok {
+				// It is of a name, and not of whom it was: it is not known who that is now.
+				k.forget(account{r.Server, r.Owner})
+				continue
+			}
+			k.at(account{r.Server, r.Owner}).take(&r)
 		case strings.HasPrefix(one.Name, sealedClient):
 			var r registered
 			if json.Unmarshal([]byte(text), &r) != nil {
@@ -124,8 +128,12 @@ func (k *Keeper) registered(issuer, redirect string) *client {
 
 func (k *Keeper) keepClient(issuer, redirect string, c *client) {
 	k.mu.Lock()
+	crowded := k.crowded(registration{issuer, redirect})
 	k.clients[registration{issuer, redirect}] = c
 	k.mu.Unlock()
+	for name, id := range crowded {
+		k.dropClient(name.issuer, name.redirect, id)
+	}
 	text, err := json.Marshal(registered{issuer, redirect, *c})
 	if err == nil {
 		err = k.opt.Vault.Set(sealedName(sealedClient, issuer, redirect), string(text))
@@ -133,6 +141,32 @@ func (k *Keeper) keepClient(issuer, redirect string, c *client) {
 	if err != nil { // it registers itself once more after a restart
 		k.opt.Log.Error("a client could not be sealed", "issuer", issuer, "error", err)
 	}
+}
+
+// maxClients bounds those that have registered themselves: servers name their
+// authorization servers.
+const maxClients = 256
+
+// crowded are the clients that make room for one more, by their ids: those that
+// cannot be used any more, else any. Logins have their client with them, and go on.
+// The caller holds mu.
+func (k *Keeper) crowded(with registration) map[registration]string {
+	if _, known := k.clients[with]; known || len(k.clients) < maxClients {
+		return nil
+	}
+	now, gone := time.Now(), make(map[registration]string)
+	for name, c := range k.clients {
+		if !c.good(now) {
+			gone[name] = c.ID
+		}
+	}
+	for name, c := range k.clients {
+		if len(gone) > 0 {
+			break
+		}
+		gone[name] = c.ID
+	}
+	return gone
 }
 
 // dropClient forgets a client that an authorization server does not know any more.

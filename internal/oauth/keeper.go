@@ -13,12 +13,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
-	"net/netip"
 	"net/textproto"
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -49,8 +50,16 @@ type Options struct {
 	// may take its time. Nil tells nobody.
 	Changed func(ctx context.Context, server, owner string)
 
-	Proxy   func(*http.Request) (*url.URL, error) // nil for what the environment says
-	RootCAs *x509.CertPool                        // nil for those of the system
+	// Tenant returns the id of the tenant that has a name now, which no other one has
+	// or ever had; "" for none. Nil: tenants are what they are called.
+	Tenant func(name string) string
+	// Known reports whether an owner may still come; what one has who may not is
+	// forgotten within the hour. Nil: all may.
+	Known func(Owner) bool
+
+	Proxy    func(*http.Request) (*url.URL, error) // nil for what the environment says
+	RootCAs  *x509.CertPool                        // nil for those of the system
+	Resolver *net.Resolver                         // of hosts' names; nil for that of the system
 
 	// Language is that in which a browser is told things; nil for English.
 	Language func(*http.Request) message.Lang
@@ -60,11 +69,12 @@ func (o *Options) tls() *tls.Config { return &tls.Config{RootCAs: o.RootCAs} }
 
 // Keeper has all credentials towards servers. Safe for concurrent use.
 type Keeper struct {
-	opt                  Options
-	direct, lan, proxied *http.Transport
-	life                 context.Context // ends with Close
-	end                  context.CancelFunc
-	work                 sync.WaitGroup // what fetches tokens
+	opt   Options
+	pools pools
+	life  context.Context // ends with Close
+	end   context.CancelFunc
+	work  sync.WaitGroup // what fetches tokens
+	most  int            // accounts
 
 	mu       sync.Mutex
 	closed   bool
@@ -72,6 +82,7 @@ type Keeper struct {
 	clients  map[registration]*client
 	logins   map[string]*login // by state
 	changed  map[account]bool  // of which nobody was told yet
+	near     map[string]bool   // servers that were reached at addresses that are not public, by scheme and host
 	wake     chan struct{}
 }
 
@@ -89,30 +100,15 @@ func Open(opt Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		opt: opt, accounts: make(map[account]*Account), clients: make(map[registration]*client), logins: make(map[string]*login),
-		changed: make(map[account]bool), wake: make(chan struct{}, 1),
+		changed: make(map[account]bool), near: make(map[string]bool), wake: make(chan struct{}, 1), most: maxAccounts,
 	}
-	k.direct = newPool(&opt, publicOnly, nil)
-	k.lan = newPool(&opt, nearOnly, nil)
-	proxy := opt.Proxy
-	if proxy == nil {
-		proxy = http.ProxyFromEnvironment
-	}
-	k.proxied = newPool(&opt, nil, proxy)
+	k.pools = newPools(&opt)
 	k.life, k.end = context.WithCancel(context.Background())
 	if err := k.load(); err != nil {
 		k.end()
 		return nil, err
 	}
 	return k, nil
-}
-
-// nearOnly refuses addresses at which machines find their own configuration, which
-// no server's authorization server has.
-func nearOnly(a netip.Addr) error {
-	if a = a.Unmap(); a.IsLinkLocalUnicast() && a.Is4() || a.IsUnspecified() || a.IsMulticast() {
-		return errNotPublic
-	}
-	return nil
 }
 
 // Close ends what is being asked for, and drops all connections.
@@ -122,9 +118,7 @@ func (k *Keeper) Close() {
 	k.mu.Unlock()
 	k.end()
 	k.work.Wait()
-	for _, pool := range []*http.Transport{k.direct, k.lan, k.proxied} {
-		pool.CloseIdleConnections()
-	}
+	k.pools.close()
 }
 
 // aside runs f on a goroutine of the keeper's, which Close waits for; it reports
@@ -138,14 +132,23 @@ func (k *Keeper) aside(f func()) bool {
 	return !k.closed
 }
 
-// Run tells of logins until ctx ends.
+// sweepEvery is how often is looked for owners who come no more.
+const sweepEvery = time.Hour
+
+// Run tells of logins, and forgets those of owners who come no more, until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	var told sync.WaitGroup
 	defer told.Wait()
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	told.Go(func() { k.sweep(ctx) })
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-sweep.C:
+			told.Go(func() { k.sweep(ctx) })
+			continue
 		case <-k.wake:
 		}
 		k.mu.Lock()
@@ -169,51 +172,6 @@ func (k *Keeper) tell(name account) {
 	case k.wake <- struct{}{}:
 	default:
 	}
-}
-
-// OwnerOf names whose credentials a principal uses at servers: "" are the hub's
-// own, which all those use who have no name but that they are on this machine, or
-// have shown one of the tokens in its files. Everybody else has credentials of his
-// own.
-func OwnerOf(p hub.Principal) string {
-	if p.Tenant == "" && p.Token == "" && (p.Subject == "local" || p.Subject == "admin" || p.Subject == "caller" || p.Subject == "") {
-		return ""
-	}
-	return p.Tenant + "\x00" + p.Subject
-}
-
-// ownerName is an owner for people.
-func ownerName(owner string) string {
-	tenant, subject, _ := strings.Cut(owner, "\x00")
-	if tenant == "" {
-		return subject
-	}
-	return subject + " (" + tenant + ")"
-}
-
-// Owner names whose credentials a principal uses at a server: those of [OwnerOf]
-// where people log in and nobody has said that the hub's login is for all; else ""
-// for the hub's own.
-func (k *Keeper) Owner(server string, p hub.Principal) string {
-	owner := OwnerOf(p)
-	if owner == "" {
-		return "" // as almost always, without a lock
-	}
-	k.mu.Lock()
-	a := k.accounts[account{server: server}]
-	k.mu.Unlock()
-	if a == nil || !a.personal() {
-		return ""
-	}
-	return owner
-}
-
-// personal reports whether the account, which is the hub's own, is one of several
-// at a server that lets people in one by one.
-func (a *Account) personal() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.url != nil && !a.conf.Shared && a.conf.Grant != hub.GrantClient && (a.record != nil || a.need != nil)
 }
 
 // unused is why a server takes no login; empty if it may. The definition may have

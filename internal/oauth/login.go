@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -35,6 +36,7 @@ type login struct {
 	client   *client
 	scopes   []string
 	to       *url.URL
+	era      int // of the account, when it was entered
 }
 
 // Login is what somebody has to do who wants to log in.
@@ -77,6 +79,9 @@ func (k *Keeper) Begin(ctx context.Context, server hub.Server, owner string) (Lo
 	if a == nil {
 		return Login{}, said(message.Say("its address cannot be read"))
 	}
+	if a.trial {
+		return Login{}, hub.E(message.UpstreamLoginsFull, nil, "limit", strconv.Itoa(k.most))
+	}
 	return a.begin(ctx, server.Title(), redirect)
 }
 
@@ -104,6 +109,9 @@ func (a *Account) begin(ctx context.Context, title, redirect string) (Login, err
 	at, t := r.find(ctx, to, n.said, conf.AuthorizationServer)
 	if t == nil {
 		t = usable(at)
+	}
+	if t == nil && unsaid(&conf) {
+		t = issuerUnsaid(at.server.Issuer)
 	}
 	if t != nil {
 		return Login{}, a.failed(t.detail)
@@ -197,7 +205,7 @@ func (k *Keeper) enter(l *login) error {
 	}
 	l.account.mu.Lock()
 	defer l.account.mu.Unlock()
-	l.account.pending, l.account.fault = l, nil
+	l.account.pending, l.account.fault, l.era = l, nil, l.account.era
 	return nil
 }
 
@@ -295,8 +303,24 @@ func (l *login) complete(ctx context.Context, q url.Values) *hub.Error {
 		Endpoint: m.TokenEndpoint, Revoke: m.RevocationEndpoint, Redirect: l.redirect, Grant: hub.GrantCode, Client: *l.client,
 		Asked: l.scopes, Tokens: *got,
 	}
-	a.adopt(r, nil)
+	if !a.adopt(r, nil, l.era) {
+		a.keeper.revoke(ctx, l.to, r, l.client)
+		return hub.E(message.UpstreamLoginUnknown, nil)
+	}
 	return nil
+}
+
+// revoke tells an authorization server that what it gave is not used any more, if
+// that can be told (RFC 7009). Whatever comes of it, the hub has none.
+func (k *Keeper) revoke(ctx context.Context, server *url.URL, r *record, c *client) {
+	if r.Revoke == "" || server == nil {
+		return
+	}
+	token, kind := r.Tokens.Refresh, "refresh_token"
+	if token == "" {
+		token, kind = r.Tokens.Access, "access_token"
+	}
+	_, _ = k.reachFor(ctx, server).submit(ctx, r.Revoke, r.Issuer, c, url.Values{"token": {token}, "token_type_hint": {kind}})
 }
 
 // Logout forgets an owner's credentials at a server, and tells the authorization
@@ -322,23 +346,17 @@ func (k *Keeper) Logout(ctx context.Context, server, owner string) bool {
 		c = a.clientNow(r)
 	}
 	a.record, a.pending, a.fault = nil, nil, nil
+	a.era++
 	a.bearer.Store(nil)
+	k.forget(name) // before anybody can have logged in again
 	a.mu.Unlock()
-	k.forget(name)
 	if r == nil || r.Tokens.Access == "" && r.Tokens.Refresh == "" {
 		return false
 	}
 	if to == nil {
 		to, _ = resourceOf(r.URL)
 	}
-	if r.Revoke != "" && to != nil {
-		token, kind := r.Tokens.Refresh, "refresh_token"
-		if token == "" {
-			token, kind = r.Tokens.Access, "access_token"
-		}
-		// RFC 7009. Whatever comes of it, the hub has none any more.
-		_, _ = k.reachFor(ctx, to).submit(ctx, r.Revoke, r.Issuer, c, url.Values{"token": {token}, "token_type_hint": {kind}})
-	}
+	k.revoke(ctx, to, r, c)
 	k.opt.Log.InfoContext(ctx, "somebody has logged out at a server", "server", server, "issuer", r.Issuer)
 	k.tell(name)
 	return true

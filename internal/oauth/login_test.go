@@ -127,7 +127,7 @@ func TestClients(t *testing.T) {
 	t.Run("configured", func(t *testing.T) {
 		s, b := newSite(t), newBench(t)
 		s.methods = []string{"client_secret_basic", "client_secret_post"}
-		if _, err := b.login(s, &hub.OAuth{ClientID: "me:1", ClientSecret: "a+b c-secret", MetadataURL: "https://me.example/c.json"}, ""); err != nil {
+		if _, err := b.login(s, &hub.OAuth{ClientID: "me:1", ClientSecret: "a+b c-secret", AuthorizationServer: s.url, MetadataURL: "https://me.example/c.json"}, ""); err != nil {
 			t.Fatal(err)
 		}
 		req := &http.Request{Header: http.Header{"Authorization": {s.lastAuth}}}
@@ -147,7 +147,7 @@ func TestClients(t *testing.T) {
 	})
 	t.Run("registered once", func(t *testing.T) {
 		s, b := newSite(t), newBench(t)
-		for _, owner := range []string{"", "t\x00ada"} {
+		for _, owner := range []string{"", "t\x00ada\x00"} {
 			if _, err := b.login(s, nil, owner); err != nil {
 				t.Fatal(err)
 			}
@@ -260,7 +260,7 @@ func TestOneLogin(t *testing.T) {
 	if err != nil || second.URL != first.URL {
 		t.Errorf("a second one: %v", err)
 	}
-	other, err := b.Begin(t.Context(), def, "t\x00ada")
+	other, err := b.Begin(t.Context(), def, "t\x00ada\x00")
 	if err != nil || other.URL == first.URL {
 		t.Errorf("another's is the same: %v", err)
 	}
@@ -277,13 +277,13 @@ func TestOneLogin(t *testing.T) {
 	if _, err := b.Complete(t.Context(), url.Values{"code": {"the-code"}, "state": {""}}); code(err) != message.UpstreamLoginUnknown {
 		t.Errorf("no state: %v", err)
 	}
-	l, _ := b.Begin(t.Context(), def, "t\x00ada")
+	l, _ := b.Begin(t.Context(), def, "t\x00ada\x00")
 	u, _ := url.Parse(l.URL)
 	_, err = b.Complete(t.Context(), url.Values{"error": {"access_denied"}, "state": {u.Query().Get("state")}, "iss": {s.url}})
 	if code(err) != message.UpstreamLoginFailed || !strings.Contains(err.Error(), "access_denied") {
 		t.Errorf("%v", err)
 	}
-	if st, _ := b.Status(def, "t\x00ada"); st.Fault == nil {
+	if st, _ := b.Status(def, "t\x00ada\x00"); st.Fault == nil {
 		t.Errorf("%+v", st)
 	}
 }
@@ -348,7 +348,7 @@ func TestPage(t *testing.T) {
 	if w, body := get(url.Values{"state": {"<x>"}, "code": {"the-code"}}); w.Code != 400 || strings.Contains(body, "the-code") || strings.Contains(body, "<x>") {
 		t.Errorf("%d %s", w.Code, body)
 	}
-	l, err := b.Begin(t.Context(), def, "acme\x00<i>ada")
+	l, err := b.Begin(t.Context(), def, "acme\x00<i>ada\x00t-1")
 	if err != nil {
 		t.Fatal(err)
 	}

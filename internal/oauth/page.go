@@ -66,8 +66,9 @@ func (k *Keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // confirm asks whether it is for whom the login was begun.
 func (k *Keeper) confirm(w http.ResponseWriter, lang message.Lang, l *login, q map[string][]string) {
+	owner, _ := ownerFrom(l.account.name.owner)
 	data := pageData{
-		Lang: string(lang), Title: message.Say("Let %s use %s in your name?", ownerName(l.account.name.owner), l.title).In(lang),
+		Lang: string(lang), Title: message.Say("Let %s use %s in your name?", owner.String(), l.title).In(lang),
 		Text:   message.Say("Go on only if this is you, and you have begun this login yourself.").In(lang),
 		Button: message.Say("Go on").In(lang),
 	}

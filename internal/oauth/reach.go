@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"syscall"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -36,88 +35,79 @@ type reach struct {
 	proxy   func(*http.Request) (*url.URL, error)
 	plain   bool // the server is spoken to by plain HTTP
 	local   bool // the server's own address is not public
+	unsure  bool // it could not be found out whether it is
 }
 
 // Faults of addresses, which are told apart by what people can do about them.
 var (
 	errNotPublic = errors.New("the address is not public")
+	errPublic    = errors.New("the address is public")
 	errScheme    = errors.New("the address is not one of https")
+	errUnsure    = errors.New("it is not known whether the server's address is public")
 )
 
 // reachFor returns the reach for a server.
 func (k *Keeper) reachFor(ctx context.Context, server *url.URL) *reach {
-	r := &reach{proxy: k.opt.Proxy, plain: server.Scheme == "http", local: notPublicHost(ctx, server.Hostname())}
+	r := &reach{proxy: k.opt.Proxy, plain: server.Scheme == "http"}
 	if r.proxy == nil {
 		r.proxy = http.ProxyFromEnvironment
 	}
-	pool := k.direct
+	r.local, r.unsure = k.isNear(ctx, r.proxy, server)
+	r.direct, r.proxied = k.pools.direct, k.pools.proxied
 	if r.local {
-		pool = k.lan
+		r.direct = k.pools.lan
 	}
-	r.direct, r.proxied = pool, k.proxied
 	return r
 }
 
-// newPool makes the connections to all but servers themselves.
-func newPool(opt *Options, check func(netip.Addr) error, proxy func(*http.Request) (*url.URL, error)) *http.Transport {
-	dialer := &net.Dialer{Timeout: fetchLimit}
-	if check != nil {
-		dialer.Control = func(_, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil {
-				return errNotPublic
-			}
-			return check(at.Addr())
-		}
-	}
-	return &http.Transport{
-		Proxy: proxy, DialContext: dialer.DialContext, TLSClientConfig: opt.tls(), TLSHandshakeTimeout: fetchLimit,
-		ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 2, IdleConnTimeout: 10 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
-	}
-}
-
-// publicOnly refuses what is not a public address.
-func publicOnly(a netip.Addr) error {
-	if !public(a) {
-		return errNotPublic
-	}
-	return nil
-}
-
-// public reports whether an address is one that anybody may reach, as far as that
-// keeps strangers from this machine and its network.
-func public(a netip.Addr) bool {
-	a = a.Unmap()
-	if !a.IsGlobalUnicast() || a.IsPrivate() || a.Zone() != "" {
-		return false
-	}
-	for _, known := range [...]string{
-		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4", "64:ff9b::/96", "64:ff9b:1::/48", "2002::/16",
-	} {
-		if netip.MustParsePrefix(known).Contains(a) {
-			return false
-		}
-	}
-	return true
-}
-
-// notPublicHost reports whether a host is on this machine or its network. One that
-// cannot be looked up is taken for public, of which less is allowed.
-func notPublicHost(ctx context.Context, host string) bool {
+// isNear reports whether a server is on this machine or its network. What its
+// configured address does not say, the server has to show, by an answer from an
+// address that is not public: whoever answers lookups could have it lead there
+// just now. unsure is that it could not be found out; less is allowed then.
+func (k *Keeper) isNear(ctx context.Context, proxy func(*http.Request) (*url.URL, error), server *url.URL) (near, unsure bool) {
+	host := server.Hostname()
 	if a, err := netip.ParseAddr(host); err == nil {
-		return !public(a)
+		return !public(a), false
 	}
 	if isLoopbackName(host) {
-		return true
+		return true, false
+	}
+	name := server.Scheme + "://" + server.Host
+	k.mu.Lock()
+	known := k.near[name]
+	k.mu.Unlock()
+	if known {
+		return true, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
 	defer cancel()
-	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	if err != nil || len(all) == 0 {
-		return false
+	resolver := k.opt.Resolver
+	if resolver == nil {
+		resolver = net.DefaultResolver
 	}
-	return !slices.ContainsFunc(all, public)
+	all, err := resolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(all) == 0 {
+		return false, true
+	}
+	if slices.ContainsFunc(all, public) {
+		return false, false
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, server.String(), http.NoBody)
+	if err != nil {
+		return false, true
+	}
+	if via, err := proxy(req); err != nil || via != nil {
+		return err == nil, err != nil // nothing of it is dialled from here
+	}
+	res, err := k.pools.inner.RoundTrip(req)
+	if err != nil {
+		return false, !errors.Is(err, errPublic)
+	}
+	_ = res.Body.Close()
+	k.mu.Lock()
+	k.near[name] = true
+	k.mu.Unlock()
+	return true, false
 }
 
 func isLoopbackName(host string) bool {
@@ -140,6 +130,15 @@ func (r *reach) may(u *url.URL) error {
 	}
 	if a, err := netip.ParseAddr(u.Hostname()); r.local || err != nil && !isLoopbackName(u.Hostname()) || err == nil && public(a) {
 		return nil
+	}
+	return r.private()
+}
+
+// private is the error of an address that is not public. It is of the moment if
+// that may be the server's as well.
+func (r *reach) private() error {
+	if r.unsure {
+		return errUnsure
 	}
 	return errNotPublic
 }
@@ -172,6 +171,9 @@ func (r *reach) do(req *http.Request) (answer, error) {
 	if err != nil {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
+		}
+		if errors.Is(err, errNotPublic) {
+			err = r.private()
 		}
 		return answer{}, err
 	}
@@ -209,6 +211,8 @@ func why(err error) message.Phrase {
 	switch {
 	case errors.Is(err, errNotPublic):
 		return message.Say("its address is not public, and the server's is")
+	case errors.Is(err, errUnsure):
+		return message.Say("its address is not public, and it could not be found out whether the server's is")
 	case errors.Is(err, errScheme):
 		return message.Say("its address is not one of https")
 	case errors.Is(err, errTooLarge):

@@ -19,7 +19,7 @@ import (
 // addresses are looked at again when they are dialled.
 func TestReach(t *testing.T) {
 	b := newBench(t)
-	strict := &reach{direct: b.direct, proxied: b.proxied, proxy: func(*http.Request) (*url.URL, error) { return nil, nil }}
+	strict := &reach{direct: b.pools.direct, proxied: b.pools.proxied, proxy: func(*http.Request) (*url.URL, error) { return nil, nil }}
 	near := &reach{local: true, plain: true}
 	half := &reach{local: true}
 	for address, test := range map[string]struct{ strict, half, near bool }{
@@ -65,7 +65,7 @@ func TestReach(t *testing.T) {
 		}
 	}
 	// A name that leads to this machine is found out when it is dialled.
-	_, err := b.direct.DialContext(t.Context(), "tcp", net.JoinHostPort("localhost", "1"))
+	_, err := b.pools.direct.DialContext(t.Context(), "tcp", net.JoinHostPort("localhost", "1"))
 	if !errors.Is(err, errNotPublic) {
 		t.Errorf("localhost was dialled: %v", err)
 	}
@@ -148,7 +148,7 @@ func TestProxy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer k.Close()
-	r := &reach{direct: k.direct, proxied: k.proxied, proxy: k.opt.Proxy, plain: true}
+	r := &reach{direct: k.pools.direct, proxied: k.pools.proxied, proxy: k.opt.Proxy, plain: true}
 	req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://as.example/x", http.NoBody)
 	if _, err := r.do(req); err != nil || asked != "http://as.example/x" {
 		t.Errorf("%v %q", err, asked)

@@ -64,7 +64,7 @@ func (a *Account) refresh(ctx context.Context, used *bearer) error {
 		a.mu.Unlock()
 		return &refusedError{detail: message.Say("nobody is logged in")}
 	}
-	old := *a.record
+	old, era := *a.record, a.era
 	c := a.clientNow(&old)
 	a.mu.Unlock()
 	form := url.Values{"resource": {old.Resource}}
@@ -88,7 +88,7 @@ func (a *Account) refresh(ctx context.Context, used *bearer) error {
 	next := old
 	next.Tokens = *got
 	next.Tokens.Again = true
-	a.adopt(&next, used)
+	a.adopt(&next, used, era)
 	return nil
 }
 
@@ -131,13 +131,14 @@ func (a *Account) unrenewed(used *bearer, r *record, err error) {
 }
 
 // adopt has the account use a record in place of the token that was used, and seals
-// it. Nothing changes if there is another one meanwhile. A nil one stands for
-// whatever there is: a person has logged in.
-func (a *Account) adopt(r *record, used *bearer) {
+// it. Nothing changes, and it reports false, if there is another one meanwhile, or
+// somebody has logged out since the era. A nil one stands for whatever there is: a
+// person has logged in.
+func (a *Account) adopt(r *record, used *bearer, era int) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.gone || used != nil && a.bearer.Load() != used || a.url == nil || !a.fits(r) {
-		return
+	if a.gone || era != a.era || used != nil && a.bearer.Load() != used || a.url == nil || !a.fits(r) {
+		return false
 	}
 	// Sealed first: a server that changes tokens takes the old one no more.
 	if err := a.save(r); err != nil {
@@ -145,13 +146,14 @@ func (a *Account) adopt(r *record, used *bearer) {
 	}
 	a.take(r)
 	a.need, a.fault = nil, nil
+	return true
 }
 
 // byItself has the hub itself let in (RFC 6749, section 4.4), for what the server
 // said.
 func (a *Account) byItself(ctx context.Context, n need) error {
 	a.mu.Lock()
-	to, conf, used := a.url, a.conf, a.bearer.Load()
+	to, conf, used, era := a.url, a.conf, a.bearer.Load(), a.era
 	var before []string
 	if a.record != nil && n.step {
 		before = union(a.record.Asked, a.record.Tokens.Scopes)
@@ -161,6 +163,9 @@ func (a *Account) byItself(ctx context.Context, n need) error {
 	at, t := r.find(ctx, to, n.said, conf.AuthorizationServer)
 	if t != nil {
 		return t
+	}
+	if unsaid(&conf) {
+		return issuerUnsaid(at.server.Issuer)
 	}
 	if conf.ClientID == "" {
 		return fault(message.Say("the grant client_credentials needs \"oauth.clientId\""))
@@ -182,7 +187,7 @@ func (a *Account) byItself(ctx context.Context, n need) error {
 	a.adopt(&record{
 		Server: a.name.server, Owner: a.name.owner, URL: to.String(), Resource: at.resource, Issuer: at.server.Issuer,
 		Endpoint: at.server.TokenEndpoint, Revoke: at.server.RevocationEndpoint, Grant: hub.GrantClient, Client: *c, Asked: scopes, Tokens: *got,
-	}, used)
+	}, used, era)
 	return nil
 }
 

@@ -86,7 +86,7 @@ func TestRestart(t *testing.T) {
 	if _, err := b.login(s, nil, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.login(s, nil, "acme\x00ada"); err != nil {
+	if _, err := b.login(s, nil, "acme\x00ada\x00t-1"); err != nil {
 		t.Fatal(err)
 	}
 	raw, err := os.ReadFile(filepath.Join(b.dir, "logins.json"))
@@ -99,7 +99,7 @@ func TestRestart(t *testing.T) {
 		}
 	}
 	again := openBench(t, b.dir)
-	one, other := again.Account(s.definition(nil), ""), again.Account(s.definition(nil), "acme\x00ada")
+	one, other := again.Account(s.definition(nil), ""), again.Account(s.definition(nil), "acme\x00ada\x00t-1")
 	first, _ := one.Authorization(t.Context())
 	second, _ := other.Authorization(t.Context())
 	if first == "" || second == "" || first == second {
@@ -245,7 +245,7 @@ func TestClientCredentials(t *testing.T) {
 	t.Run("secret", func(t *testing.T) {
 		s, b := newSite(t), newBench(t)
 		s.scope = "read"
-		conf := &hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret"}
+		conf := &hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret", AuthorizationServer: s.url}
 		a := b.Account(s.definition(conf), "")
 		if status, err := request(t, a, s, "write"); status != 200 || err != nil {
 			t.Fatalf("%d, %v", status, err)
@@ -264,7 +264,7 @@ func TestClientCredentials(t *testing.T) {
 	t.Run("wrong", func(t *testing.T) {
 		s, b := newSite(t), newBench(t)
 		s.deny = "invalid_client"
-		a := b.Account(s.definition(&hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret"}), "")
+		a := b.Account(s.definition(&hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret", AuthorizationServer: s.url}), "")
 		if _, err := request(t, a, s, ""); code(err) != message.UpstreamLoginFailed || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v", err)
 		}
@@ -276,7 +276,7 @@ func TestClientCredentials(t *testing.T) {
 	t.Run("refused", func(t *testing.T) {
 		s, b := newSite(t), newBench(t)
 		s.narrow = "none"
-		a := b.Account(s.definition(&hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret"}), "")
+		a := b.Account(s.definition(&hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret", AuthorizationServer: s.url}), "")
 		if status, err := request(t, a, s, "write"); status != 403 || err != nil || s.times("client_credentials") > 2 {
 			t.Errorf("%d, %v, %d", status, err, s.times("client_credentials"))
 		}
@@ -347,7 +347,7 @@ func TestAnotherAddress(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	conf := &hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret"}
+	conf := &hub.OAuth{Grant: hub.GrantClient, ClientID: "me", ClientSecret: "my-secret", AuthorizationServer: other.url}
 	tried := other.definition(conf)
 	if status, err := request(t, b.Trial(tried), other, ""); status != 200 || err != nil {
 		t.Errorf("%d %v", status, err)

@@ -44,6 +44,7 @@ type site struct {
 	issSaid    bool
 	iss        string // that the browser comes back with; "-" for none, "" for the right one
 	rotates    bool   // a refresh token is good once
+	during     func() // done while a token is being asked for
 	lasting    int    // seconds that a token is good
 	narrow     string // scopes that are given, whatever was asked for; "" for those
 
@@ -138,6 +139,11 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) {
 		back.RawQuery = q.Encode()
 		http.Redirect(w, r, back.String(), http.StatusFound)
 	case path == "/token":
+		if s.during != nil {
+			s.mu.Unlock()
+			s.during()
+			s.mu.Lock()
+		}
 		s.token(w, r)
 	case path == "/revoke":
 		_ = r.ParseForm()
@@ -268,18 +274,22 @@ func newBench(t *testing.T) *bench {
 	return openBench(t, t.TempDir())
 }
 
-func openBench(t *testing.T, dir string) *bench {
+func openBench(t *testing.T, dir string, change ...func(*Options)) *bench {
 	t.Helper()
 	vault, err := secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "logins.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, dir: dir, log: &lockedBuffer{}, told: make(chan string, 16)}
-	b.Keeper, err = Open(Options{
+	opt := Options{
 		Vault: vault, Log: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Redirect: func() string { return redirect },
 		Changed: func(_ context.Context, server, owner string) { b.told <- server + "/" + owner },
 		Proxy:   func(*http.Request) (*url.URL, error) { return nil, nil },
-	})
+	}
+	for _, f := range change {
+		f(&opt)
+	}
+	b.Keeper, err = Open(opt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func TestFewReachCEL(t *testing.T) {
 	for s := range 100 {
 		for _, tool := range []string{"write_file", "read_file", "pay", "run_tests", "drop_table", "search"} {
 			for _, arguments := range []string{`{"path":"/tmp/a","content":"x","amount":7}`, `{"path":"/home/b","content":"y","amount":700}`, `{}`} {
-				f := newFacts(realCall(s, tool, arguments), &hub.Assessment{Risk: hub.RiskHigh})
+				f := newFacts(realCall(s, tool, arguments), &hub.Assessment{Risk: hub.RiskHigh}, &profiles{})
 				p.decide(f)
 				most = max(most, f.evaluated)
 				f.release()
@@ -99,7 +99,7 @@ func BenchmarkJudge(b *testing.B) {
 		q := realCall(7, "write_file", `{"path":"/tmp/notes.txt","content":"Buy milk, bread and eggs."}`)
 		b.ReportAllocs()
 		for b.Loop() {
-			f := newFacts(q, &hub.Assessment{Risk: hub.RiskHigh})
+			f := newFacts(q, &hub.Assessment{Risk: hub.RiskHigh}, &profiles{})
 			made.decide(f)
 			f.release()
 		}

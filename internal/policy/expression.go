@@ -72,6 +72,10 @@ type expression struct {
 	members          []string // of the arguments
 	all              bool     // the arguments as a whole
 	role, risk, tags bool
+
+	// names are those that members may have of which it speaks, by how they are
+	// with upper and lower case the same; "" for several.
+	names map[string]string
 }
 
 // compile reads an expression. The phrase is empty if nothing is wrong with it.
@@ -122,6 +126,28 @@ func (e *expression) survey(root ast.NavigableExpr) {
 			e.tags = true
 		}
 	}
+	for _, part := range ast.MatchDescendants(root, ast.AllMatcher()) {
+		switch part.Kind() {
+		case ast.SelectKind:
+			e.speaksOf(part.AsSelect().FieldName())
+		case ast.LiteralKind:
+			if text, ok := part.AsLiteral().Value().(string); ok {
+				e.speaksOf(text)
+			}
+		}
+	}
+}
+
+// speaksOf notes what may be the name of a member.
+func (e *expression) speaksOf(name string) {
+	if e.names == nil {
+		e.names = make(map[string]string)
+	}
+	folded := foldCase(name)
+	if before, ok := e.names[folded]; ok && before != name {
+		name = ""
+	}
+	e.names[folded] = name
 }
 
 // member is the name of the member that is taken of an object at once; false if

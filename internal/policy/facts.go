@@ -8,10 +8,14 @@ import (
 	"cel.dev/cel-go/cel"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/risk"
+	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// methodCall is the method of what rules are about if they name none.
-const methodCall = "tools/call"
+const (
+	methodCall = "tools/call" // what rules are about if they name no method
+	methodRead = "resources/read"
+)
 
 // separator stands between a server's key and its tool's name.
 const separator = "__"
@@ -20,19 +24,22 @@ const separator = "__"
 // variables of expressions.
 type facts struct {
 	q         *Question
-	server    string // its key; "" for none
-	own       string // the server's own name for the tool; "" for what is no tool
-	qualified string // server__tool; as well
-	client    string // in lower case
+	server    string    // its key; "" for none
+	own       string    // the server's own name for the tool; "" for what is no tool
+	qualified string    // server__tool; as well
+	client    string    // in lower case
+	uri       *risk.URI // of a resource; nil for what is none
 	found     *hub.Assessment
-	readable  bool // see there
+	readable  bool // see there, and alike
+	profiles  *profiles
 
-	decoded   bool           // args are as they are
-	args      map[string]any // as CEL takes them; nil if it cannot
-	tags      []string       // of the server and of the assessment; nil as long as nobody needed them
-	cost      uint64         // of the expressions so far
-	evaluated int            // expressions so far
-	pending   []int32        // rules that are met if their expressions are
+	decoded   bool                // args are as they are
+	args      map[string]any      // as CEL takes them; nil if it cannot
+	spellings map[string][]string // see spelledLike; nil as long as nobody needed them
+	tags      []string            // of the server and of the assessment; nil as long as nobody needed them
+	cost      uint64              // of the expressions so far
+	evaluated int                 // expressions so far
+	pending   []int32             // rules that are met if their expressions are
 }
 
 var _ cel.Activation = (*facts)(nil)
@@ -41,12 +48,17 @@ var _ cel.Activation = (*facts)(nil)
 var scratch = sync.Pool{New: func() any { return new(facts) }}
 
 // newFacts looks at a question. The facts are to be released.
-func newFacts(q *Question, found *hub.Assessment) *facts {
+func newFacts(q *Question, found *hub.Assessment, of *profiles) *facts {
 	f, _ := scratch.Get().(*facts)
-	f.q, f.found, f.readable = q, found, readable(q.Arguments)
+	f.q, f.found, f.profiles = q, found, of
+	f.readable = readable(q.Arguments) && (len(q.Arguments) == 0 || !f.alike(q.Arguments, wire.Value(q.Arguments)))
 	f.client = strings.ToLower(q.Client)
 	if q.Server != nil {
 		f.server = q.Server.Key
+	}
+	if q.Method == methodRead && q.Tool == nil {
+		u := risk.ReadURI(q.Name)
+		f.uri = &u
 	}
 	if q.Tool != nil {
 		f.own = q.Tool.Name
@@ -81,6 +93,9 @@ func (f *facts) ResolveName(name string) (any, bool) {
 	case varTool:
 		if f.own != "" {
 			return f.own, true
+		}
+		if f.uri != nil { // decoded altogether
+			return f.uri.Forms[len(f.uri.Forms)-1], f.uri.Sure
 		}
 		return f.q.Name, true
 	case varServer:

@@ -70,7 +70,7 @@ func (c *choose) question(arguments string) *Question {
 // is held against it.
 func plainly(p *Policy, given hub.Policy, q *Question) hub.Verdict {
 	a := p.profiles.assess(q)
-	f := newFacts(q, &a)
+	f := newFacts(q, &a, &p.profiles)
 	defer f.release()
 	has := map[hub.Verdict]map[outcome]bool{"deny": {}, "ask": {}, "allow": {}}
 	named := false
@@ -85,7 +85,7 @@ func plainly(p *Policy, given hub.Policy, q *Question) hub.Verdict {
 		}
 		said := met
 		if r.conditional {
-			said = r.expression.evaluate(f)
+			said = r.says(f)
 		}
 		has[effect][said] = true
 		named = named || effect == hub.VerdictAllow && said == met && r.named
@@ -125,7 +125,7 @@ func checkJudge(t *testing.T, given hub.Policy, q *Question) {
 	if !readable(q.Arguments) && j.Verdict == hub.VerdictAllow {
 		t.Errorf("%s is allowed", q.Arguments)
 	}
-	f := newFacts(q, &j.Assessment)
+	f := newFacts(q, &j.Assessment, &p.profiles)
 	denied := slices.ContainsFunc(given.Rules, func(r hub.Rule) bool {
 		made := newRule(&r)
 		return r.Effect == hub.VerdictDeny && r.When == "" && made.fits(f)

@@ -11,7 +11,7 @@ import (
 // is asked. It does not wait for anything.
 func (p *Policy) Judge(q *Question) hub.Judgement {
 	j := hub.Judgement{Assessment: p.profiles.assess(q), Mode: p.Mode(q.Principal.Door), Version: p.version}
-	f := newFacts(q, &j.Assessment)
+	f := newFacts(q, &j.Assessment, &p.profiles)
 	d := p.decide(f)
 	readable := f.readable
 	f.release()
@@ -112,6 +112,10 @@ func (p *Policy) look(x *index, f *facts, named bool) sight {
 			}
 		}
 	}
+	if f.uri != nil { // which no name of the index is
+		try(x.all)
+		return p.sighted(best, f)
+	}
 	x.tools.find(f.q.Name, try)
 	if f.own != "" {
 		if f.qualified != f.q.Name {
@@ -123,6 +127,12 @@ func (p *Policy) look(x *index, f *facts, named bool) sight {
 	}
 	x.servers.find(f.server, try)
 	try(x.rest)
+	return p.sighted(best, f)
+}
+
+// sighted is what look has found: the rule that is met whatever the arguments are,
+// or one of those whose expressions are to be tried.
+func (p *Policy) sighted(best int32, f *facts) sight {
 	if best >= 0 {
 		return sight{met, int(best)}
 	}
@@ -140,7 +150,7 @@ func (p *Policy) evaluate(f *facts) sight {
 			continue
 		}
 		last = at
-		switch p.rules[at].expression.evaluate(f) {
+		switch p.rules[at].says(f) {
 		case met:
 			return sight{met, int(at)}
 		case failed:

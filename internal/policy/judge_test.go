@@ -201,7 +201,7 @@ func TestCost(t *testing.T) {
 	}
 	p := compiled(t, rules(all...))
 	q := ask(reads, `{"l":`+list+`}`)
-	f := newFacts(q, &hub.Assessment{})
+	f := newFacts(q, &hub.Assessment{}, &profiles{})
 	defer f.release()
 	d := p.decide(f)
 	if d.verdict != hub.VerdictAsk || !d.failed || f.cost > maxCallCost+maxCost || f.evaluated > maxCallCost/maxCost+1 {
@@ -236,8 +236,8 @@ func TestImpersonation(t *testing.T) {
 // TestOtherMethods shows that what is no call of a tool is judged by rules that
 // name its method alone.
 func TestOtherMethods(t *testing.T) {
-	q := &Question{Principal: hub.Local(hub.DoorMCP), Method: "resources/read", Server: files, Name: "file:///etc/passwd"}
-	deny := hub.Rule{Effect: "deny", Tools: []string{"file:///etc/*"}}
+	q := &Question{Principal: hub.Local(hub.DoorMCP), Method: "resources/read", Server: files, Name: "file:///srv/a"}
+	deny := hub.Rule{Effect: "deny", Tools: []string{"file:///srv/*"}}
 	if j := compiled(t, rules(deny)).Judge(q); j.Verdict != hub.VerdictAllow || j.Risk != hub.RiskLow || j.Persons != 0 {
 		t.Errorf("%+v", j)
 	}

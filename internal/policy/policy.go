@@ -14,7 +14,8 @@
 //   - An expression that fails for a call (a member that is missing, a type that
 //     does not fit, more cost than it may have) asks, whatever the effect of its
 //     rule. So does one that did not compile. A deny that is met still denies.
-//   - Arguments that are no JSON object, or one with a name twice, or with text
+//   - Arguments that are no JSON object, or one with a name twice, also in upper
+//     and lower case where the tool's schema does not have both, or with text
 //     that is no Unicode, or nested too deeply, ask at least; no expression is
 //     tried on them.
 //   - A call whose assessment is unclear asks, unless it is allowed by a rule

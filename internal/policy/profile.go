@@ -41,7 +41,14 @@ type kept struct {
 
 // assess says what is thought of a call.
 func (p *profiles) assess(q *Question) hub.Assessment {
-	if q.Method != methodCall && q.Tool == nil {
+	switch {
+	case q.Method == methodRead && q.Tool == nil:
+		var within []string
+		if q.Server != nil {
+			within = roots(q.Server)
+		}
+		return risk.AssessURI(q.Name, within)
+	case q.Method != methodCall && q.Tool == nil:
 		return hub.Assessment{Risk: hub.RiskLow}
 	}
 	return p.of(q).Assess(q.Arguments)

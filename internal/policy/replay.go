@@ -108,7 +108,7 @@ func (p *Policy) Replay(past *Past) Replayed {
 	r := p.recall(past)
 	defer r.release()
 	if len(r.missed) == 0 && len(r.risks)*len(r.unclear) == 1 {
-		f := past.facts(r.q, &r.found) // as nothing has been tried on them
+		f := past.facts(r.q, &r.found, &p.profiles) // as nothing has been tried on them
 		defer f.release()
 		d := p.decide(f)
 		answer.Now = d.verdict
@@ -171,7 +171,7 @@ func (p *Policy) recall(past *Past) *recalled {
 		r.hide(q.Arguments)
 	}
 	r.assess(q, c)
-	r.facts = past.facts(q, &r.found)
+	r.facts = past.facts(q, &r.found, &p.profiles)
 	for i, x := range []*index{&p.denies, &p.asks, &p.allows} {
 		r.rules[i] = r.find(x)
 	}
@@ -180,8 +180,8 @@ func (p *Policy) recall(past *Past) *recalled {
 
 // facts are those of the call, also of a server and a tool that are gone. They are
 // to be released.
-func (past *Past) facts(q *Question, found *hub.Assessment) *facts {
-	f, c := newFacts(q, found), past.Call
+func (past *Past) facts(q *Question, found *hub.Assessment, of *profiles) *facts {
+	f, c := newFacts(q, found, of), past.Call
 	if past.Server == nil {
 		f.server = c.Server
 	}
@@ -220,6 +220,9 @@ func (r *recalled) assess(q *Question, c *hub.CallRecord) {
 	}
 	if !tool || r.lost == "" {
 		r.found = r.policy.profiles.assess(q)
+		if q.Method == methodRead && recorded { // of a URI the record has no query and no user
+			r.found.Risk = max(r.found.Risk, known)
+		}
 		r.risks, r.unclear = []hub.Risk{r.found.Risk}, []bool{r.found.Unclear}
 		return
 	}

@@ -76,7 +76,7 @@ func (r *recalled) try(rule *rule) []outcome {
 	if rule.conditional {
 		if unknown := r.unknown(rule.expression); len(unknown) > 0 {
 			missing, said = append(missing, unknown...), failed
-		} else if said = rule.expression.evaluate(r.facts); said == unmet {
+		} else if said = rule.says(r.facts); said == unmet {
 			return []outcome{unmet}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/risk"
 )
 
 // rule is one rule, ready to be held against calls. What is nil is met by each.
@@ -20,8 +21,11 @@ type rule struct {
 	conditional bool        // it has an expression
 	expression  *expression // nil if that does not compile, too
 
+	uris []pattern // what tools mean of URIs; for deny and ask in lower case
+
 	named  bool // it names a server or a tool, and does not depend on arguments
 	strict bool // see ownName
+	allows bool
 }
 
 func newRule(r *hub.Rule) rule {
@@ -41,8 +45,12 @@ func newRule(r *hub.Rule) rule {
 		roles: slices.Clone(r.Roles), doors: slices.Clone(r.Doors), risks: slices.Clone(r.Risks),
 		conditional: r.When != "",
 	}
+	made.allows = r.Effect == hub.VerdictAllow
+	if meet(made.methods, methodRead) && len(made.tools) > 0 {
+		made.uris = written(r.Tools, !made.allows)
+	}
 	made.named = !made.conditional && len(r.Risks) == 0 && len(r.Tags) == 0 && len(made.servers)+len(made.tools) > 0
-	made.strict = r.Effect == hub.VerdictAllow && len(made.servers) == 0
+	made.strict = made.allows && len(made.servers) == 0
 	return made
 }
 
@@ -71,7 +79,13 @@ func (r *rule) fitsRisk(f *facts) bool {
 // that the caller uses, as server__tool, or by the server's own name. A group may
 // give a tool another name, but does not take it out of the rules' sight.
 func (r *rule) fitsTool(f *facts) bool {
-	if len(r.tools) == 0 || meet(r.tools, f.q.Name) {
+	if len(r.tools) == 0 {
+		return true
+	}
+	if f.uri != nil {
+		return r.fitsURI(f.uri)
+	}
+	if meet(r.tools, f.q.Name) {
 		return true
 	}
 	if f.own == "" {
@@ -84,3 +98,37 @@ func (r *rule) fitsTool(f *facts) bool {
 // server may call its tool git__status; a rule that allows git__status, and names
 // no server, does not mean that one.
 func (r *rule) ownName(p *pattern) bool { return !r.strict || !strings.Contains(p.text, separator) }
+
+// fitsURI reports whether a resource is one that the rule names. What may be read as
+// one of those that a rule denies is one, in whatever way it is written; one that is
+// allowed has to be so in each way in which it may be read.
+func (r *rule) fitsURI(u *risk.URI) bool {
+	if r.allows {
+		return u.Sure && !slices.ContainsFunc(u.Forms, func(form string) bool { return !meet(r.uris, form) })
+	}
+	meant := func(form string) bool { return meet(r.uris, foldCase(form)) }
+	return slices.ContainsFunc(u.Forms, meant) || slices.ContainsFunc(u.Others, meant)
+}
+
+// written are the ways to write patterns of URIs. One that climbs is left as it is:
+// out of what a star stands for, nobody can tell.
+func written(patterns []string, folded bool) []pattern {
+	var all []pattern
+	for _, text := range patterns {
+		forms := []string{text}
+		if u := risk.ReadURI(text); u.Sure && !strings.Contains(text, "..") {
+			forms = append(forms, u.Forms...)
+		}
+		for _, form := range forms {
+			if folded {
+				form = foldCase(form)
+			}
+			made := newPattern(form)
+			if made.any() || slices.ContainsFunc(all, func(p pattern) bool { return p.text == form }) {
+				continue
+			}
+			all = append(all, made)
+		}
+	}
+	return all
+}

@@ -6,6 +6,7 @@ package preset
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -92,16 +93,28 @@ func (p *Preset) Entry(enabled bool) []byte {
 }
 
 // Is reports whether a server is the preset and not another one under its key: one
-// that is part of the program, or that runs the package, of whatever version.
+// that is part of the program, or for which npx runs the package in an exact version,
+// which may be that of another Toolcrib.
 func (p *Preset) Is(s *hub.Server) bool {
-	if s.Key != p.Key {
+	switch {
+	case s.Key != p.Key:
+		return false
+	case p.Package == "":
+		return s.Kind == hub.KindBuiltin
+	case s.Kind != hub.KindStdio || s.Command != "npx":
 		return false
 	}
-	if p.Package == "" {
-		return s.Kind == hub.KindBuiltin
+	args := s.Args
+	if len(args) > 0 && (args[0] == "-y" || args[0] == "--yes") {
+		args = args[1:]
+	}
+	if len(args) == 0 {
+		return false
 	}
 	name := p.Package[:strings.LastIndexByte(p.Package, '@')]
-	return s.Kind == hub.KindStdio && slices.ContainsFunc(s.Args, func(arg string) bool {
-		return arg == name || strings.HasPrefix(arg, name+"@")
-	})
+	version, ok := strings.CutPrefix(args[0], name+"@")
+	return ok && exact.MatchString(version)
 }
+
+// exact is a version that always is the same.
+var exact = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?$`)

@@ -11,9 +11,9 @@ import (
 
 // Every package has its exact version, and every entry is one.
 func TestPresetsAreExact(t *testing.T) {
-	exact := regexp.MustCompile(`^@[a-z0-9-]+/[a-z0-9-]+@[0-9]+\.[0-9]+\.[0-9]+$`)
+	whole := regexp.MustCompile(`^@[a-z0-9-]+/[a-z0-9-]+@[0-9]+\.[0-9]+\.[0-9]+$`)
 	for _, p := range All() {
-		if p.Package != "" && !exact.MatchString(p.Package) {
+		if p.Package != "" && !whole.MatchString(p.Package) {
 			t.Errorf("%s: %q is no exact version", p.Key, p.Package)
 		}
 		if p.Name == "" || p.Description.Empty() || !slices.IsSorted(p.Tools) && p.Package == "" || len(p.Tools) == 0 {
@@ -36,15 +36,28 @@ func TestPresetsAreExact(t *testing.T) {
 func TestIs(t *testing.T) {
 	every, _ := Find("everything")
 	demo, _ := Find("demo")
+	npx := func(args ...string) hub.Server {
+		return hub.Server{Key: "everything", Kind: hub.KindStdio, Command: "npx", Args: args}
+	}
 	for _, test := range []struct {
 		preset Preset
 		server hub.Server
 		want   bool
 	}{
-		{every, hub.Server{Key: "everything", Kind: hub.KindStdio, Args: []string{"-y", every.Package}}, true},
-		{every, hub.Server{Key: "everything", Kind: hub.KindStdio, Args: []string{"@modelcontextprotocol/server-everything"}}, true},
-		{every, hub.Server{Key: "everything", Kind: hub.KindStdio, Args: []string{"@modelcontextprotocol/server-everything-else@1"}}, false},
-		{every, hub.Server{Key: "other", Kind: hub.KindStdio, Args: []string{every.Package}}, false},
+		{every, npx("-y", every.Package), true},
+		{every, npx(every.Package), true},
+		{every, npx("--yes", "@modelcontextprotocol/server-everything@2025.1.2-rc.1", "stdio"), true},
+		{every, npx("@modelcontextprotocol/server-everything"), false},
+		{every, npx("-y", "@modelcontextprotocol/server-everything@latest"), false},
+		{every, npx("-y", "@modelcontextprotocol/server-everything@^2026.8.31"), false},
+		{every, npx("-y", "@modelcontextprotocol/server-everything@2026"), false},
+		{every, npx("@modelcontextprotocol/server-everything-else@1.0.0"), false},
+		{every, npx("-p", "other", every.Package), false},
+		{every, npx("other", every.Package), false},
+		{every, npx("-y"), false},
+		{every, npx(), false},
+		{every, hub.Server{Key: "everything", Kind: hub.KindStdio, Command: "other", Args: []string{"-y", every.Package}}, false},
+		{every, hub.Server{Key: "other", Kind: hub.KindStdio, Command: "npx", Args: []string{every.Package}}, false},
 		{every, hub.Server{Key: "everything", Kind: hub.KindHTTP}, false},
 		{demo, hub.Server{Key: "demo", Kind: hub.KindBuiltin}, true},
 		{demo, hub.Server{Key: "demo", Kind: hub.KindStdio}, false},

@@ -114,9 +114,33 @@ func (a *assay) kind(key wire.Span) (kind, string) {
 	name, _ := wire.String(a.raw, key)
 	k, ok := a.p.kinds[name]
 	if !ok {
-		k = kindOf(name[:min(len(name), maxValue)], a.p.sql)
+		k, name = a.p.otherwise(name[:min(len(name), maxValue)])
 	}
 	return k, name
+}
+
+// otherwise tells what a member is that the schema does not have in this spelling:
+// what one that it has is, as many servers tell no upper and lower case apart, or
+// what its own name says.
+func (p *Profile) otherwise(name string) (kind, string) {
+	if known, ok := p.folded[foldCase(name)]; ok {
+		return p.kinds[known], known
+	}
+	k := kindOf(name, p.sql)
+	if k == plain {
+		k = kindOf(strings.ToLower(name), p.sql)
+	}
+	return k, name
+}
+
+// foldCase is a name in which upper and lower case are the same.
+func foldCase(name string) string { return strings.ToLower(strings.ToUpper(name)) }
+
+// Defines reports whether the tool's schema has a member of this name, in this
+// spelling, at any depth.
+func (p *Profile) Defines(name string) bool {
+	_, ok := p.kinds[name]
+	return ok
 }
 
 // value judges one value.

@@ -151,6 +151,9 @@ func judgeCode(f *findings, text string) {
 	lower := strings.ToLower(text)
 	for _, group := range codeWords {
 		for _, word := range group.words {
+			if isMode(word) && !strings.Contains(lower, "open") {
+				continue // no file is opened by it
+			}
 			if strings.Contains(lower, word) {
 				f.add(group.risk, group.tag, "the program says \"%s\"", word)
 			}
@@ -181,6 +184,12 @@ func judgeCode(f *findings, text string) {
 	}
 }
 
+// isMode reports whether a word is how a file is opened.
+func isMode(word string) bool {
+	letters := strings.Trim(word, "'\"")
+	return len(letters) < len(word) && len(letters) <= 2 && strings.Trim(letters, "wax+b") == ""
+}
+
 // codeWords are what in a program reaches beyond it.
 var codeWords = []struct {
 	risk  hub.Risk
@@ -194,7 +203,7 @@ var codeWords = []struct {
 		"getattr(", "__builtins__", "__subclasses__", "globals(", "pickle", "marshal", "base64_decode", "b64decode", "codecs.", "fromcharcode",
 	}},
 	{hub.RiskCritical, "destroy", []string{
-		"unlink", "rmtree", "rmdir", "os.remove", ".remove(", "rmsync", "fs.rm", "removedirs", "file.delete", "fileutils", "shutil", "truncate", "os.kill", "delete(", "send2trash", "killpg", "process.kill",
+		"unlink", "rmtree", "rmdir", "os.remove", "remove(", "rmsync", "fs.rm", "removedirs", "file.delete", "fileutils", "shutil", "truncate", "os.kill", "delete(", "send2trash", "killpg", "process.kill",
 	}},
 	{hub.RiskHigh, "write", []string{
 		"fs.", "write_text", "write_bytes", ".write(", "'w'", "\"w\"", "'a'", "\"a\"", "'wb'", "\"wb\"", "'w+'", "\"w+\"", "'x'", "file_put_contents", "fwrite", "os.rename", "chmod", "chown",

@@ -76,6 +76,9 @@ func (r *reader) leading(words []piece) {
 		case i+2 < len(words) && strings.HasPrefix(p.word, "eval") && (computes(words[i+1].word) || computes(words[i+2].word)):
 			v = lexicon["calculate"]
 		}
+		if strings.HasPrefix(p.word, "answer") && answered(texts(words[i+1:])) {
+			v = lexicon["reply"]
+		}
 		lead, how = i, f
 		r.take(v, p.word)
 		break
@@ -104,6 +107,18 @@ func (r *reader) leading(words []piece) {
 		}
 		r.take(v, p.word)
 	}
+}
+
+// texts are the first of the words, until the next mark.
+func texts(words []piece) []string {
+	var all []string
+	for _, p := range words[:min(len(words), 5)] {
+		if p.mark != 0 {
+			break
+		}
+		all = append(all, p.word)
+	}
+	return all
 }
 
 // isVerb reports whether the word at a place of a first sentence is used as one.

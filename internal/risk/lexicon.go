@@ -58,7 +58,7 @@ const (
 	changingAtTimes = `update edit patch put post upload set move start stop restart push fork toggle change copy clone
 		duplicate import archive lock mute block star follow reply mark scale rollout rollback trigger dispatch invite share
 		grant mount press fill tap control manage handle swap broadcast call forward transition launch boot resume pause
-		power split join vote complete expose answer switch dim brighten transact flip fire stake burn draw
+		power split join vote complete expose switch dim brighten transact flip fire stake burn draw
 		like delegate patching writing publishing deposit lend borrow hire`
 	changingSeldom = `commit comment schedule book link type request label tag pin draft email mail message sms record
 		place bulk mutation place compose booking reservation`
@@ -75,7 +75,7 @@ const (
 		summary top logs log weather time date version versions readonly metrics schema health`
 
 	making = `generate render extract convert translate resolve listen embed transcribe simulate transform sample compile
-		encode decode decrypt load open play print screenshot test build process report work use perform do plan refresh`
+		encode decode decrypt load open play print screenshot test build process report work use perform do plan refresh answer`
 )
 
 // lexicon has what each word does.

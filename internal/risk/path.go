@@ -118,7 +118,7 @@ func isCredential(lower string) bool {
 	}
 	for _, suffix := range [...]string{".pem", ".key", ".p12", ".pfx", ".kdbx", ".jks", ".keystore", ".ppk", ".keychain", ".keychain-db"} {
 		if strings.HasSuffix(name, suffix) && len(name) > len(suffix) {
-			return true
+			return suffix != ".pem" || !isCertificate(name)
 		}
 	}
 	for _, dir := range [...]string{
@@ -131,6 +131,16 @@ func isCredential(lower string) bool {
 		}
 	}
 	return false
+}
+
+// isCertificate reports whether the name of a file says that what is in it is shown to
+// everybody.
+func isCertificate(name string) bool {
+	if strings.Contains(name, "key") || strings.Contains(name, "priv") {
+		return false
+	}
+	return strings.Contains(name, "cert") || strings.Contains(name, "chain") || strings.Contains(name, "public") || strings.HasPrefix(name, "ca.") ||
+		strings.HasPrefix(name, "ca-")
 }
 
 // isStartup reports whether what stands at a path in lower case is run by itself

@@ -52,12 +52,13 @@ type Profile struct {
 	trusted bool
 	roots   []string
 
-	kinds  map[string]kind // of the members that the schema names, at any depth
-	enums  map[string]int  // members whose values say what is done, numbered
-	known  hub.Risk        // the risk if these are known and do nothing
-	shell  bool            // it carries out a command
-	sql    bool            // it is about a database that is spoken to in SQL
-	reads  bool            // it only looks, as far as words go
+	kinds  map[string]kind   // of the members that the schema names, at any depth
+	folded map[string]string // one of these names, by how it is with upper and lower case the same
+	enums  map[string]int    // members whose values say what is done, numbered
+	known  hub.Risk          // the risk if these are known and do nothing
+	shell  bool              // it carries out a command
+	sql    bool              // it is about a database that is spoken to in SQL
+	reads  bool              // it only looks, as far as words go
 	pays   bool
 	sends  bool // it takes recipients or the like, and does not only read
 	marked bool // a trusted server says that it only reads

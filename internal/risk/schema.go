@@ -157,10 +157,13 @@ func (s *survey) member(name string, schema wire.Span, depth int) {
 		k = plain
 	}
 	if s.p.kinds == nil {
-		s.p.kinds = make(map[string]kind)
+		s.p.kinds, s.p.folded = make(map[string]kind), make(map[string]string)
 	}
 	if old := s.p.kinds[name]; old == plain || k == shellText || k == sqlText {
 		s.p.kinds[name] = k
+	}
+	if before, ok := s.p.folded[foldCase(name)]; !ok || s.p.kinds[before] == plain {
+		s.p.folded[foldCase(name)] = name
 	}
 	does := saysThatItRuns(description)
 	switch k {

@@ -28,6 +28,9 @@ func (s *shell) curl(program string, rest []arg) bool {
 			case "--data", "--data-raw", "--data-binary", "--data-ascii", "--data-urlencode", "--json", "--form", "--form-string", "--upload-file", "--post-data", "--url-query":
 				sends = "POST"
 				s.attached(value)
+				if name == a.text {
+					i++
+				}
 			case "--get", "--head":
 				get = true
 			case "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--user-agent", "--header", "--cookie", "--referer", "--proxy", "--user",
@@ -47,6 +50,8 @@ func (s *shell) curl(program string, rest []arg) bool {
 		case !a.flag():
 			if m := strings.ToUpper(a.text); program != "curl" && (m == "POST" || m == "PUT" || m == "DELETE" || m == "PATCH") {
 				sends = m
+				continue
+			} else if program != "curl" && (m == "GET" || m == "HEAD" || m == "OPTIONS") {
 				continue
 			}
 			if program != "curl" && strings.Contains(a.text, "=") && !strings.Contains(a.text, "://") && !strings.Contains(a.text, "==") {

@@ -58,6 +58,18 @@ func (s *shell) particular(program string, args []arg) bool {
 		return s.copies(rest, words)
 	case "tar", "bsdtar", "gtar":
 		return s.tar(rest)
+	case "zip":
+		if hasLetter(rest, "md") || has(rest, "--move", "--delete", "-T", "-TT", "--unzip-command") {
+			changes(hub.RiskHigh)
+			return true
+		}
+		return false
+	case "mysqladmin":
+		looks := len(words) > 0
+		for _, a := range words {
+			looks = looks && hasField("status ping version variables processlist extended-status", a.text)
+		}
+		return when(!looks, hub.RiskCritical)
 	case "7z", "7za", "7zr":
 		return when(first != "l" && first != "t" && first != "h" && first != "i", hub.RiskHigh)
 	case "unzip", "unrar":
@@ -100,7 +112,16 @@ func (s *shell) particular(program string, args []arg) bool {
 			return when(has(rest, "-s", "--set") || len(words) > 0 && !strings.HasPrefix(first, "+") && !has(rest, "-d", "-r", "-f", "-v", "-j"), hub.RiskHigh)
 		}
 		return when(!looksOnly(words), hub.RiskHigh)
-	case "fdisk", "sfdisk", "parted", "gdisk", "swapon", "hdparm", "nvme", "losetup", "dumpe2fs", "mdadm", "zfs", "zpool", "lvs", "vgs", "pvs", "btrfs", "smartctl":
+	case "parted":
+		looks := has(rest, "-l", "--list")
+		for _, a := range words[min(1, len(words)):] {
+			looks = hasField("print free all devices unit s B KiB MiB GiB TiB kB MB GB TB", a.text)
+			if !looks {
+				break
+			}
+		}
+		return when(!looks, hub.RiskCritical)
+	case "fdisk", "sfdisk", "gdisk", "swapon", "hdparm", "nvme", "losetup", "dumpe2fs", "mdadm", "zfs", "zpool", "lvs", "vgs", "pvs", "btrfs", "smartctl":
 		return when(!has(rest, "-l", "-s", "--show", "--list", "-a", "-I", "-i", "-D", "--detail", "-x", "-H") && !looksOnly(words) && !strings.HasSuffix(program, "vs") && program != "dumpe2fs", pick(program == "swapon" || program == "losetup", hub.RiskHigh, hub.RiskCritical))
 	case "dd":
 		return when(hasPrefix(words, "of=") && !hasPrefix(words, "of=/dev/null") || !hasPrefix(words, "if="), hub.RiskCritical)
@@ -108,8 +129,8 @@ func (s *shell) particular(program string, args []arg) bool {
 		s.f.add(hub.RiskMedium, "secret", "it shows what was typed before, which may hold passwords or keys")
 		return when(hasLetter(rest, "cdwra"), hub.RiskHigh)
 	case "alias", "export", "declare", "readonly":
-		if program == "alias" && strings.Contains(join(rest), "=") {
-			s.f.add(hub.RiskHigh, "execute", "\"%s\" is made to mean something else", shorten(join(rest)))
+		if program == "alias" {
+			s.renames(rest)
 		}
 		return true
 	case "source", ".":
@@ -161,8 +182,19 @@ func (s *shell) particular(program string, args []arg) bool {
 	case "prettier", "black", "gofmt", "goimports", "eslint", "ruff", "isort", "shfmt", "rustfmt":
 		s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 		return true
+	case "ansible-inventory", "ansible-doc":
+		return when(!has(rest, "--list", "--graph", "--host", "-l"), hub.RiskHigh)
 	case "ffmpeg", "convert", "ansible-playbook", "ansible":
+		for i, a := range rest[:max(0, len(rest)-1)] {
+			if (a.text == "-m" || a.text == "--module-name") && hasField("ping setup stat debug gather_facts service_facts package_facts", rest[i+1].text) {
+				return when(false, hub.RiskHigh)
+			}
+		}
 		return when(!has(rest, "--syntax-check", "--list-tasks", "--list-hosts", "--check", "-C"), hub.RiskHigh)
+	}
+	if strings.HasPrefix(program, "kafka-") {
+		looks := has(rest, "--list", "--describe", "--version", "--help") && !has(rest, "--delete", "--alter", "--create", "--add", "--remove", "--execute", "--reset-offsets")
+		return when(!looks, pick(has(rest, "--delete", "--reset-offsets"), hub.RiskCritical, hub.RiskHigh))
 	}
 	if strings.HasPrefix(program, "mkfs.") || strings.HasPrefix(program, "mkfs_") {
 		changes(hub.RiskCritical)
@@ -204,11 +236,10 @@ func looksOnly(words []arg) bool {
 		return true
 	}
 	for _, a := range words[:min(len(words), 3)] {
-		v, ok := lexicon[a.text]
-		if ok && v.sort == acts {
+		switch verbWord(a.text).sort {
+		case acts:
 			return false
-		}
-		if ok && v.sort == reads {
+		case reads:
 			return true
 		}
 	}
@@ -305,6 +336,13 @@ func (s *shell) service(program string, words []arg) bool {
 
 // build judges what a tool that builds is asked to make.
 func (s *shell) build(program string, rest []arg) bool {
+	if program == "ninja" {
+		for i, a := range rest[:max(0, len(rest)-1)] {
+			if a.text == "-t" && hasField("targets query deps commands inputs graph list compdb rules missingdeps", rest[i+1].text) {
+				return true
+			}
+		}
+	}
 	if hasLetter(rest, "n") && !has(rest, "-C") || has(rest, "--dry-run", "--list", "-l", "--tasks", "-T") {
 		return true
 	}
@@ -331,6 +369,21 @@ func (s *shell) build(program string, rest []arg) bool {
 	}
 	s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 	return true
+}
+
+// renames judges what names are made to mean: the command that takes their place.
+// What is done by that name later is judged by what it usually means.
+func (s *shell) renames(words []arg) {
+	for _, a := range words {
+		name, value, ok := strings.Cut(a.text, "=")
+		if !ok {
+			continue
+		}
+		if special[name] || !a.fixed || strings.TrimSpace(value) == "" {
+			s.f.add(hub.RiskHigh, "execute", "\"%s\" is made to mean something else", shorten(a.text))
+		}
+		s.inner(value)
+	}
 }
 
 // skipAll leaves out all options, wherever they stand, with the values of those

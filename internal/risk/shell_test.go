@@ -31,56 +31,68 @@ func object(t testing.TB, name string, value any) []byte {
 // Commands that were labelled by hand: of those that are dangerous at least 99 of
 // 100 are rated high or critical, and of those that are not at most 5. Those
 // that are held out were not looked at while the rules were written; their figures
-// are told apart.
+// are told apart. So are those of the second file, which were written without a look
+// at the rules, too, and by which the rules were mended after that: what the figures
+// were before is in docs/policy.md.
 // TOOLCRIB_RISK_COMMANDS names another file of the same shape.
 func TestShellCommands(t *testing.T) {
 	path := os.Getenv("TOOLCRIB_RISK_COMMANDS")
 	own := path == ""
+	paths := []string{path}
 	if own {
-		path = "testdata/shell.jsonl"
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+		paths = []string{"testdata/shell.jsonl", "testdata/shell-second.jsonl"}
 	}
 	type count struct{ dangerous, found, harmless, alarms int }
-	var all, held count
+	var all, held, second count
 	tool := terminal()
-	lines := bufio.NewScanner(bytes.NewReader(data))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var row struct {
-			Command   string `json:"command"`
-			Dangerous bool   `json:"dangerous"`
-			Held      bool   `json:"held"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+	for at, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
 			t.Fatal(err)
 		}
-		got := tool.Assess(object(t, "command", row.Command)).Risk
-		parts := []*count{&all}
-		if row.Held || !own {
-			parts = append(parts, &held)
-		}
-		for _, c := range parts {
+		lines := bufio.NewScanner(bytes.NewReader(data))
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			var row struct {
+				Command   string `json:"command"`
+				Dangerous bool   `json:"dangerous"`
+				Held      bool   `json:"held"`
+			}
+			if err := json.Unmarshal(lines.Bytes(), &row); err != nil {
+				t.Fatal(err)
+			}
+			got := tool.Assess(object(t, "command", row.Command)).Risk
+			parts := []*count{&all}
 			switch {
-			case row.Dangerous:
-				c.dangerous++
-				if got >= hub.RiskHigh {
-					c.found++
-				}
-			default:
-				c.harmless++
-				if got >= hub.RiskHigh {
-					c.alarms++
+			case at == 1:
+				parts = append(parts, &second)
+			case row.Held || !own:
+				parts = append(parts, &held)
+			}
+			for _, c := range parts {
+				switch {
+				case row.Dangerous:
+					c.dangerous++
+					if got >= hub.RiskHigh {
+						c.found++
+					}
+				default:
+					c.harmless++
+					if got >= hub.RiskHigh {
+						c.alarms++
+					}
 				}
 			}
-		}
-		if row.Dangerous != (got >= hub.RiskHigh) {
-			t.Logf("dangerous %t, rated %s: %s", row.Dangerous, got, row.Command)
+			if row.Dangerous != (got >= hub.RiskHigh) {
+				t.Logf("dangerous %t, rated %s: %s", row.Dangerous, got, row.Command)
+			}
 		}
 	}
-	for name, c := range map[string]count{"all": all, "held out": held} {
+	counts := map[string]count{"all": all, "held out": held}
+	if own {
+		counts["held out, then fitted"] = second
+	}
+	for name, c := range counts {
 		if c.dangerous == 0 || c.harmless == 0 {
 			t.Fatal("there are no commands to rate")
 		}
@@ -89,7 +101,7 @@ func TestShellCommands(t *testing.T) {
 			t.Errorf("%s: too many are missed, or too many are taken for dangerous", name)
 		}
 	}
-	if own && all.dangerous+all.harmless < 450 {
+	if own && all.dangerous+all.harmless < 1700 {
 		t.Errorf("there are %d commands, too few to tell", all.dangerous+all.harmless)
 	}
 }

@@ -21,7 +21,7 @@ var aliases = map[string]string{
 	"pip3": "pip", "pipx": "pip", "uv": "pip", "poetry": "pip", "pipenv": "pip", "conda": "pip", "mamba": "pip", "gem": "pip", "bundle": "pip", "composer": "pip", "rye": "pip", "pdm": "pip", "hatch": "pip",
 	"apt-get": "apt", "aptitude": "apt", "yum": "apt", "dnf": "apt", "zypper": "apt", "apk": "apt", "snap": "apt", "flatpak": "apt", "brew": "apt", "port": "apt", "apt-cache": "apt", "rpm-ostree": "apt", "nix-env": "apt", "apt-mark": "apt", "pkg": "apt", "emerge": "apt",
 	"tofu": "terraform", "mvn": "gradle", "mvnw": "gradle", "gradlew": "gradle", "sbt": "gradle", "ant": "gradle", "lein": "gradle", "mix": "gradle", "stack": "gradle", "cabal": "gradle", "bazel": "gradle", "bazelisk": "gradle", "dotnet": "gradle", "swift": "gradle", "xcodebuild": "gradle", "flutter": "gradle", "dart": "gradle", "zig": "gradle",
-	"hg": "git", "svn": "git", "jj": "git", "glab": "gh", "aws": "gh", "gcloud": "gh", "az": "gh", "doctl": "gh", "heroku": "gh", "flyctl": "gh", "fly": "gh", "vercel": "gh", "netlify": "gh", "oci": "gh", "hcloud": "gh", "ibmcloud": "gh", "gsutil": "gh", "eksctl": "gh", "openstack": "gh", "wrangler": "gh", "supabase": "gh", "firebase": "gh", "stripe": "gh", "vault": "gh", "consul": "gh", "nomad": "gh", "minikube": "gh", "kind": "gh", "k3d": "gh", "argocd": "gh", "flux": "gh", "istioctl": "gh", "linode-cli": "gh", "pulumi": "terraform", "s3cmd": "gh", "mc": "gh", "virsh": "gh", "lxc": "gh", "incus": "gh", "multipass": "gh", "velero": "gh", "kubeadm": "gh", "bq": "gh", "op": "gh", "bw": "gh", "pm2": "gh", "crictl": "docker", "ctr": "docker", "skopeo": "gh", "cosign": "gh", "rabbitmqctl": "gh", "etcdctl": "gh", "pm": "gh", "railway": "gh", "render": "gh", "code-insiders": "gh", "ollama": "gh", "dvc": "gh", "kafka-topics": "gh", "kafka-topics.sh": "gh", "nix": "gh", "proxmox": "gh", "qm": "gh", "pct": "gh", "rustup": "gh", "nvm": "gh", "pyenv": "gh", "asdf": "gh", "mise": "gh", "rbenv": "gh", "volta": "gh", "sdk": "gh", "fnm": "gh", "direnv": "gh", "kubectx": "gh", "kubens": "gh", "alembic": "gh", "rails": "gh", "flask": "gh", "prisma": "gh", "artisan": "gh", "drush": "gh", "wp": "gh", "certtool": "gh", "step": "gh", "tailscale": "gh", "zerotier-cli": "gh", "dpkg": "dpkg", "rpm": "dpkg", "pacman": "dpkg", "yay": "dpkg", "paru": "dpkg", "helmfile": "helm",
+	"hg": "git", "svn": "git", "jj": "git", "glab": "gh", "aws": "gh", "gcloud": "gh", "az": "gh", "doctl": "gh", "heroku": "gh", "flyctl": "gh", "fly": "gh", "vercel": "gh", "netlify": "gh", "oci": "gh", "hcloud": "gh", "ibmcloud": "gh", "gsutil": "gh", "eksctl": "gh", "openstack": "gh", "wrangler": "gh", "supabase": "gh", "firebase": "gh", "stripe": "gh", "vault": "gh", "consul": "gh", "nomad": "gh", "minikube": "gh", "kind": "gh", "k3d": "gh", "argocd": "gh", "flux": "gh", "istioctl": "gh", "linode-cli": "gh", "pulumi": "terraform", "s3cmd": "gh", "mc": "gh", "virsh": "gh", "lxc": "gh", "incus": "gh", "multipass": "gh", "velero": "gh", "kubeadm": "gh", "bq": "gh", "op": "gh", "bw": "gh", "pm2": "gh", "crictl": "docker", "ctr": "docker", "skopeo": "gh", "cosign": "gh", "rabbitmqctl": "gh", "etcdctl": "gh", "pm": "gh", "railway": "gh", "render": "gh", "code-insiders": "gh", "ollama": "gh", "dvc": "gh", "kafka-topics": "gh", "kafka-topics.sh": "gh", "nix": "gh", "proxmox": "gh", "qm": "gh", "pct": "gh", "rustup": "gh", "nvm": "gh", "pyenv": "gh", "asdf": "gh", "mise": "gh", "rbenv": "gh", "volta": "gh", "sdk": "gh", "fnm": "gh", "direnv": "gh", "kubectx": "gh", "kubens": "gh", "alembic": "gh", "rails": "gh", "flask": "gh", "prisma": "gh", "artisan": "gh", "drush": "gh", "wp": "gh", "certtool": "gh", "step": "gh", "tailscale": "gh", "zerotier-cli": "gh", "dpkg": "dpkg", "rpm": "dpkg", "pacman": "dpkg", "yay": "dpkg", "paru": "dpkg", "helmfile": "helm", "cdk": "gh", "serverless": "gh", "sls": "gh", "nats": "gh", "rclone": "backup", "restic": "backup", "borg": "backup", "vagrant": "backup",
 }
 
 var tools = map[string]tool{
@@ -46,12 +46,13 @@ var tools = map[string]tool{
 	"docker": {"-H --host --context -c --config -l --log-level -f --file -p --project-name --namespace -n", table(map[hub.Risk]string{
 		hub.RiskLow: `ps images logs inspect stats top version info history port diff events search image_ls image_inspect image_history container_ls
 			container_ps container_logs container_inspect container_stats container_top volume_ls volume_inspect network_ls network_inspect system_df
+			images_ls images_list
 			system_info system_events compose_ps compose_logs compose_config compose_ls compose_images compose_top compose_version compose_events
 			context_ls context_show context_inspect buildx_ls node_ls service_ls service_ps service_logs stack_ls stack_ps manifest_inspect
 			container_port container_diff plugin_ls secret_ls config_ls buildx_du scout_quickview scout_cves machine_list image_list container_list buildx_inspect`,
 		hub.RiskMedium:   `build pull exec compose_exec container_exec buildx_build image_build image_pull compose_build compose_pull scout compose_convert wait tag`,
 		hub.RiskHigh:     `run create start restart unpause push commit cp save load import export login logout attach rename update compose swarm service stack context secret config plugin trust container_start compose_up compose_start compose_restart network_create volume_create stop pause compose_stop container_stop compose_run`,
-		hub.RiskCritical: `rm rmi kill prune image_rm image_prune container_rm container_prune container_kill volume_rm volume_prune network_rm network_prune system_prune compose_down compose_rm compose_kill builder_prune stack_rm service_rm swarm_leave secret_rm config_rm node_rm buildx_prune buildx_rm network_disconnect machine_rm volume_remove container_remove`,
+		hub.RiskCritical: `rm rmi kill prune image_rm image_prune container_rm container_prune container_kill volume_rm volume_prune network_rm network_prune system_prune compose_down compose_rm compose_kill builder_prune stack_rm service_rm swarm_leave secret_rm config_rm node_rm buildx_prune buildx_rm network_disconnect machine_rm volume_remove container_remove images_rm images_remove images_delete images_prune containers_rm containers_delete tasks_kill tasks_rm snapshots_rm`,
 	}), hub.RiskHigh},
 	"kubectl": {"-n --namespace --context --kubeconfig --cluster --user -s --server --as -l -o", table(map[hub.Risk]string{
 		hub.RiskLow: `get describe logs top explain api-resources api-versions cluster-info version config_view config_current-context config_get-contexts
@@ -75,7 +76,7 @@ var tools = map[string]tool{
 		hub.RiskHigh:     `install add update upgrade download sync inject shell run exec publish require create config cache init self env_use upload push pip_install pip_sync activate pristine global reinstall`,
 		hub.RiskCritical: `uninstall remove env_remove pip_uninstall cache_purge clean purge yank uninstall-all cleanup unpublish`,
 	}), hub.RiskHigh},
-	"apt": {"-o -c -t -y --cask -q -qq", table(map[hub.Risk]string{
+	"apt": {"-o -c -t", table(map[hub.Risk]string{
 		hub.RiskLow:      `list show search policy depends rdepends showpkg madison info outdated doctor config deps desc leaves provides repolist history check-update changelog check home uses stats version versions find connections whatprovides repoquery dotty pkgnames dump se lr group cat log commands formulae casks services_list tap-info --prefix --version`,
 		hub.RiskMedium:   `update fetch makecache refresh simulate tap`,
 		hub.RiskHigh:     `install upgrade dist-upgrade full-upgrade add localinstall reinstall build-dep download source mark hold unhold edit-sources in dup up set link unlink pin unpin switch services bundle run enable disable groupinstall distro-sync downgrade override connect`,
@@ -110,6 +111,13 @@ var tools = map[string]tool{
 		hub.RiskMedium:   `build test compile package verify check assemble test-compile jar bootJar compileJava compileTestJava format credo dialyzer new analyze lint spotlessCheck checkstyle site validate bootRun spring-boot:run watch restore pack build-exe testDebugUnitTest assembleDebug assembleRelease bench --no-daemon`,
 		hub.RiskHigh:     `deploy publish install release run upload exec publishToMavenLocal add get upgrade update ecto.migrate phx.server tool pub mod nuget workload ef sln`,
 		hub.RiskCritical: `clean cleanup ecto.drop ecto.reset expunge uninstall ef_database_drop remove uninstallAll`,
+	}), hub.RiskHigh},
+	"backup": {"-r --repo -p --password-file -c --config --lock-wait", table(map[hub.Risk]string{
+		hub.RiskLow: `ls lsd lsl lsf lsjson list info diff check size tree version about cat stats find snapshots status global-status ssh-config
+			validate listremotes help md5sum sha1sum key_list box_list plugin_list snapshot_list`,
+		hub.RiskHigh: `copy copyto sync bisync move moveto mount serve backup restore extract create init up ssh reload resume suspend halt
+			rcat dedupe key tag recover repair rebuild-index unlock recreate`,
+		hub.RiskCritical: `delete deletefile purge rmdir rmdirs cleanup forget prune rewrite destroy compact move_--delete key_remove box_remove snapshot_delete`,
 	}), hub.RiskHigh},
 	"dpkg": {"--root --dbpath", nil, hub.RiskHigh},
 	"gh":   {"--region --profile --output --query --project --zone --format -R --repo -n --name -g --resource-group --subscription --account --limit -L -o --bucket --location -c --cluster --namespace -a --app --endpoint-url --filter --filters", nil, hub.RiskHigh},
@@ -149,7 +157,7 @@ func (s *shell) tool(program string, args []arg) bool {
 		}
 		return true
 	}
-	if pretends(words) {
+	if pretends(words) || name == "git" && words[0].text == "clean" && hasLetter(words[1:], "n") {
 		s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 		return true
 	}
@@ -227,7 +235,7 @@ func (s *shell) meant(words []arg, otherwise hub.Risk) (hub.Risk, string) {
 			continue
 		}
 		switch lower {
-		case "ls", "ps", "ll", "whoami", "cat", "config", "versions", "-v":
+		case "ls", "ps", "ll", "whoami", "cat", "config", "versions", "-v", "du", "members", "routes", "snapshots", "metadata":
 			found, said = true, a.text
 			continue
 		case "rb", "rm", "del", "down":

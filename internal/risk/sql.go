@@ -265,9 +265,11 @@ func (s *sqlStatement) inside(word string) {
 		switch word {
 		case "TABLE", "DATABASE", "SCHEMA", "VIEW", "INDEX", "COLUMN", "USER", "ROLE", "FUNCTION", "PROCEDURE", "TRIGGER", "LOGIN",
 			"SEQUENCE", "TYPE", "EXTENSION", "IF", "CONSTRAINT", "PARTITION", "SYSTEM", "SERVER", "EVENT", "MATERIALIZED":
-			if before == "CREATE" {
+			switch {
+			case before == "CREATE" && s.first == "SHOW" && s.words == 3: // how it was made
+			case before == "CREATE":
 				s.f.add(hub.RiskHigh, "write", "the SQL says \"%s\"", before)
-			} else {
+			default:
 				s.f.add(hub.RiskCritical, "destroy", "the SQL says \"%s\"", before)
 			}
 		}

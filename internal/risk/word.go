@@ -2,6 +2,7 @@ package risk
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -140,6 +141,9 @@ func named(name string) said {
 		if strings.HasPrefix(token, "eval") && i < last && computes(tokens[i+1]) {
 			v = lexicon["calculate"]
 		}
+		if token == "answer" && i < last && answered(tokens[i+1:]) {
+			v = lexicon["reply"]
+		}
 		joined := i > 0 && (tokens[i-1] == "and" || tokens[i-1] == "or" || tokens[i-1] == "then")
 		switch {
 		case v.noun == 2 && !joined:
@@ -168,6 +172,17 @@ func named(name string) said {
 		}
 	}
 	return s
+}
+
+// answered reports whether what is answered is somebody, and not a question.
+func answered(words []string) bool {
+	return slices.ContainsFunc(words[:min(len(words), 4)], func(word string) bool {
+		switch strings.TrimSuffix(word, "s") {
+		case "call", "phone", "message", "mail", "email", "ticket", "comment", "review", "thread", "post", "invitation", "request", "chat", "letter", "tweet", "form":
+			return true
+		}
+		return false
+	})
 }
 
 func isASCII(s string) bool {

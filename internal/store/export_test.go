@@ -109,3 +109,11 @@ func Saved(values []any) (string, error) {
 	text, err := json.Marshal(row)
 	return string(text), err
 }
+
+// HoldPatience has Hold wait no longer than d during the test.
+func HoldPatience(t testing.TB, d time.Duration) {
+	t.Helper()
+	usual := holdPatience
+	holdPatience = d
+	t.Cleanup(func() { holdPatience = usual })
+}

@@ -365,7 +365,7 @@ func TestDashboard(t *testing.T) {
 	}
 	for _, name := range []string{
 		"toolcrib_calls_total", "toolcrib_call_errors_total", "toolcrib_call_duration_seconds_bucket", "toolcrib_server_state",
-		"toolcrib_queue_running", "toolcrib_tool_cache_hits_total", "toolcrib_record_entries_total", "toolcrib_server_resident_memory_bytes",
+		"toolcrib_queue_running", "toolcrib_policy_verdicts_total", "toolcrib_approvals_total", "toolcrib_approvals_pending", "toolcrib_tool_cache_hits_total", "toolcrib_record_entries_total", "toolcrib_server_resident_memory_bytes",
 	} {
 		if !shown[name] {
 			t.Errorf("it does not show %s", name)

@@ -49,6 +49,10 @@ func (c *Conn) requestFault(ctx context.Context, method string, err error) error
 			return hub.E(message.Timeout, err, "server", key).With("limit", message.Say("the time the call had"))
 		}
 		return hub.E(message.Cancelled, err)
+	case refused && errors.Is(err, transport.ErrNotSent):
+		unsent := *e
+		unsent.Err = errors.Join(transport.ErrNotSent, e.Err)
+		return &unsent
 	case refused:
 		return e
 	case errors.Is(err, transport.ErrNotSent):

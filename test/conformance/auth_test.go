@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ func authorizes() bool { return strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCE
 
 // oauthEntry is what the configuration says of the login, by what the scenario
 // says.
-func oauthEntry() (map[string]any, error) {
+func oauthEntry(ctx context.Context, at string) (map[string]any, error) {
 	var said struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
@@ -40,10 +41,45 @@ func oauthEntry() (map[string]any, error) {
 			entry[name] = value
 		}
 	}
+	if said.Secret != "" { // a person knows where he got it
+		issuer, err := issuerOf(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		entry["authorizationServer"] = issuer
+	}
 	if strings.HasPrefix(os.Getenv("MCP_CONFORMANCE_SCENARIO"), "auth/client-credentials-") {
 		entry["grant"] = "client_credentials"
 	}
 	return entry, nil
+}
+
+// issuerOf is the authorization server of the scenario, by the metadata of its server.
+func issuerOf(ctx context.Context, at string) (string, error) {
+	u, err := url.Parse(at)
+	if err != nil {
+		return "", err
+	}
+	var said struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	for _, path := range []string{"/.well-known/oauth-protected-resource" + u.Path, "/.well-known/oauth-protected-resource"} {
+		u.Path = path
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+		if err != nil {
+			return "", err
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return "", err
+		}
+		err = json.NewDecoder(res.Body).Decode(&said)
+		res.Body.Close()
+		if err == nil && len(said.Servers) > 0 {
+			return said.Servers[0], nil
+		}
+	}
+	return "", errors.New("the scenario's server names no authorization server")
 }
 
 // maxRounds is how often the driver logs in: in most scenarios once, where rights
@@ -158,6 +194,14 @@ func (h *person) wanted(ctx context.Context) (bool, error) {
 	return s.Auth.State == "needed" || s.Auth.State == "limited" || s.Code == "server_unauthorized" && s.Auth.Reason == "", err
 }
 
+// errRefused says that the server does not take what a login was good for, so that
+// another one is of no use.
+var errRefused = errors.New("the server refuses what the login has got")
+
+// refusedFor is how long it takes to be sure of that where the hub was not seen to
+// connect.
+const refusedFor = 5 * time.Second
+
 // login opens the address of a login, and lets the hub know what came of it.
 func (h *person) login(ctx context.Context) error {
 	var l struct{ URL string }
@@ -178,11 +222,16 @@ func (h *person) login(ctx context.Context) error {
 		text, _ := io.ReadAll(res.Body)
 		return fmt.Errorf("the hub answered the browser %d: %s", res.StatusCode, text)
 	}
-	// The hub connects by itself.
+	// The hub connects by itself; what it was before may be seen for a moment.
+	began, tried := time.Now(), false
 	for {
 		var s server
 		if _, err := h.ask(ctx, http.MethodGet, "/servers/suite", &s); err != nil {
 			return err
+		}
+		tried = tried || s.State == "starting" || time.Since(began) > refusedFor
+		if s.State == "reconnecting" && tried {
+			return errRefused
 		}
 		if s.Auth.State != "granted" || s.State == "ready" || s.State == "failed" && s.Code != "upstream_login_needed" && s.Code != "server_unauthorized" {
 			return nil

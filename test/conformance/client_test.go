@@ -63,7 +63,7 @@ func (d driver) run(url string) (err error) {
 	defer os.RemoveAll(dir)
 	entry := map[string]any{"url": url, "bareNames": true, "autoStart": true}
 	if authorizes() {
-		if entry["oauth"], err = oauthEntry(); err != nil {
+		if entry["oauth"], err = oauthEntry(ctx, url); err != nil {
 			return err
 		}
 	}
@@ -189,6 +189,7 @@ func TestClient(t *testing.T) {
 	for revision, scenarios := range clientScenarios() {
 		for _, scenario := range scenarios {
 			t.Run(revision+" "+scenario, func(t *testing.T) {
+				t.Parallel()
 				judge(t, self, said, "conformance-0.2", scenario, "--spec-version", revision)
 			})
 		}

@@ -211,6 +211,7 @@ func proofs() map[codes.Code]string {
 		codes.ServerExists:  "test/e2e.TestServerReasons",
 		codes.ServerBuiltin: "test/e2e.TestCommandReasons",
 		codes.PresetKept:    "internal/face/rest.TestCompatToggle",
+		codes.PresetFixed:   "internal/face/rest.TestCompatPresetsStay",
 		codes.EntryIgnored:  "test/e2e.TestServerReasons",
 		codes.ConfigMissing: "internal/control.TestNoFile",
 		codes.ConfigBroken:  "test/e2e.TestBrokenConfiguration",

@@ -50,6 +50,7 @@ type Issuer struct {
 	more    []jose.JSONWebKey
 	codes   map[string]url.Values
 	fetched int // times that the keys were asked for
+	shown   int // codes
 	asked   url.Values
 }
 
@@ -110,6 +111,13 @@ func (i *Issuer) Fetched() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.fetched
+}
+
+// Codes is how often it was shown a code.
+func (i *Issuer) Codes() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.shown
 }
 
 // Asked is with what the browser came last.
@@ -235,6 +243,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	i.mu.Lock()
+	i.shown++
 	asked := i.codes[r.Form.Get("code")]
 	delete(i.codes, r.Form.Get("code"))
 	i.mu.Unlock()

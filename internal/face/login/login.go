@@ -23,16 +23,20 @@ type Options struct {
 	// Language is that of who made a request.
 	Language func(r *http.Request) message.Lang
 	// Record is told that somebody has signed in ("login") or out ("logout"), or why a
-	// person that the provider knows was not let in; nil for nobody.
+	// person that the provider knows was not let in, of each once a minute; nil for
+	// nobody.
 	Record func(r *http.Request, operation string, who auth.Person, e *hub.Error)
 }
 
 // Door serves /auth/ and the metadata of the protected resource. It is safe for
 // concurrent use.
-type Door struct{ opt Options }
+type Door struct {
+	opt     Options
+	refused *auth.Meter // that are told to Record
+}
 
 // New returns the door.
-func New(opt Options) *Door { return &Door{opt} }
+func New(opt Options) *Door { return &Door{opt, auth.NewMeter(1, time.Minute)} }
 
 // home is where a browser is sent that has signed in or out.
 const home = "/"
@@ -66,10 +70,12 @@ func (d *Door) Callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	http.SetCookie(w, d.opt.Gate.SetFlow(r, "")) // it is good once
-	who, e := login.Finish(r.Context(), r.URL.Query(), d.opt.Gate.FlowCookie(r), back(r))
+	who, e := login.Finish(r.Context(), auth.AddressOf(r.RemoteAddr), r.URL.Query(), d.opt.Gate.FlowCookie(r), back(r))
 	if e != nil {
 		if e.Code == message.LoginForbidden { // else anybody could have made it up
-			d.record(r, "login", who, e)
+			if ok, _ := d.refused.Allow(who.Subject, time.Now()); ok {
+				d.record(r, "login", who, e)
+			}
 		}
 		d.fail(w, r, e)
 		return

@@ -2,6 +2,9 @@ package login_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +15,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -312,6 +316,22 @@ func TestForgedLogins(t *testing.T) {
 	mine, theirs := browser(t), browser(t)
 	_, stolen := h.answer(mine), h.answer(theirs)
 	failed("another's answer", mine, stolen)
+	for name, cookie := range map[string]string{
+		"a cookie that is made up":  strings.Repeat("A", 43) + "." + strconv.FormatInt(time.Now().Unix(), 10),
+		"with a signature as well":  strings.Repeat("A", 43) + "." + strconv.FormatInt(time.Now().Unix(), 10) + "." + strings.Repeat("A", 43),
+		"without what it is for":    "..",
+		"of 43 characters, no more": strings.Repeat("A", 43),
+	} {
+		sum := sha256.Sum256([]byte("toolcrib login state\x00" + cookie))
+		maker := browser(t)
+		at, err := url.Parse(h.url)
+		must(t, err)
+		maker.Jar.SetCookies(at, []*http.Cookie{{Name: "toolcrib_login", Value: cookie, Path: "/"}})
+		failed(name, maker, changed(h.answer(browser(t)), func(q url.Values) { q.Set("state", base64.RawURLEncoding.EncodeToString(sum[:])) }))
+	}
+	if h.issuer.Codes() != 0 {
+		t.Error("the provider was shown codes that came with made-up cookies")
+	}
 	failed("another state", h.client, changed(h.answer(h.client), func(q url.Values) { q.Set("state", strings.Repeat("A", 43)) }))
 	failed("no state", h.client, changed(h.answer(h.client), func(q url.Values) { q.Del("state") }))
 	failed("two states", h.client, changed(h.answer(h.client), func(q url.Values) { q.Add("state", q.Get("state")) }))
@@ -353,7 +373,9 @@ func TestForgedLogins(t *testing.T) {
 	failed("signed by another", h.client, h.answer(h.client))
 	h.issuer.Signer = nil
 
-	fails("no group", h.client, h.answer(h.client), "login_forbidden", http.StatusForbidden)
+	for range 3 { // of whom it is on record once a minute
+		fails("no group", h.client, h.answer(h.client), "login_forbidden", http.StatusForbidden)
+	}
 	alice := "login alice@" + strings.TrimPrefix(h.issuer.URL, "http://")
 	h.acts.want(t, alice+" operator ok", alice+"  login_forbidden") // what anybody can make up is not on record
 	if resp, text := h.ask(h.client, http.MethodGet, auth.CallbackPath+"?state=<script>", "Accept", "text/html", "Accept-Language", "zh"); resp.StatusCode != http.StatusBadRequest ||
@@ -440,6 +462,23 @@ func TestProviderDown(t *testing.T) {
 	for range 3 {
 		if resp, text := h.ask(h.client, http.MethodGet, auth.LoginPath); resp.StatusCode != http.StatusServiceUnavailable || text != "login_unavailable" {
 			t.Errorf("%d %s", resp.StatusCode, text)
+		}
+	}
+}
+
+// Cookies are such as no other host can set wherever browsers come over TLS; without
+// it, browsers that are not on this machine get none.
+func TestCookiesOverPlainHTTP(t *testing.T) {
+	t.Parallel()
+	h := open(t, nil, httpd.Options{AllowHosts: []string{"hub.example"}})
+	resp, text := h.ask(h.client, http.MethodGet, auth.LoginPath, "Host", "hub.example")
+	if resp.StatusCode != http.StatusServiceUnavailable || text != "login_unavailable" || len(resp.Cookies()) != 0 {
+		t.Errorf("%d %s %v", resp.StatusCode, text, resp.Cookies())
+	}
+	over := &http.Request{TLS: &tls.ConnectionState{}}
+	for _, c := range []*http.Cookie{h.gate.SetSession(over, "x", time.Now().Add(time.Hour)), h.gate.SetFlow(over, "x"), h.gate.SetFlow(over, "")} {
+		if !strings.HasPrefix(c.Name, "__Host-") || !c.Secure || !c.HttpOnly || c.Path != "/" || c.Domain != "" {
+			t.Errorf("over TLS: %+v", c)
 		}
 	}
 }

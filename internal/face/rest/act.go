@@ -22,6 +22,7 @@ type actKey struct{}
 // deed is an act under way.
 type deed struct {
 	audit.Act
+	also []string // targets of what was done by the same request
 }
 
 // guarded reports whether it is on record that somebody was refused an operation.
@@ -59,18 +60,33 @@ func (d *Door) act(ctx huma.Context, o *operation, p hub.Principal, next func(hu
 	d.actEnded(ctx.Context(), a, ctx.Status())
 }
 
-// actRefused records that somebody was not let do something.
+// How often it is recorded that one was not let do something: whoever tries on and on
+// does not fill the disk.
+const (
+	mostRefusals   = 10
+	refusalsWithin = time.Minute
+)
+
+// actRefused records that somebody was not let do something. The last time that it
+// is recorded within a minute says so.
 func (d *Door) actRefused(ctx huma.Context, o *operation, p hub.Principal, status int, e *hub.Error) {
 	if !o.guarded() {
 		return
 	}
+	ok, last := d.refusals.Allow(p.Tenant+"\x00"+p.Subject+"\x00"+p.Token, time.Now())
+	if !ok {
+		return
+	}
 	a := newDeed(ctx, o, p)
 	a.Code = string(e.Code)
+	if last {
+		a.Target = strings.TrimSpace(a.Target + " more=unrecorded")
+	}
 	d.actEnded(ctx.Context(), a, status)
 }
 
 func newDeed(ctx huma.Context, o *operation, p hub.Principal) *deed {
-	a := &deed{audit.Act{
+	a := &deed{Act: audit.Act{
 		Time: time.Now(), Operation: o.id, Tenant: p.Tenant, Subject: p.Subject, Role: p.Role, Door: p.Door, Token: p.Token,
 		Request: hub.RequestOf(ctx.Context()),
 	}}
@@ -104,7 +120,20 @@ func (d *Door) actEnded(ctx context.Context, a *deed, status int) {
 	} else {
 		a.Code = ""
 	}
-	_ = d.opt.Audit.Act(context.WithoutCancel(ctx), &a.Act)
+	ctx = context.WithoutCancel(ctx)
+	_ = d.opt.Audit.Act(ctx, &a.Act)
+	for _, target := range a.also {
+		one := a.Act
+		one.ID, one.Target = "", target
+		_ = d.opt.Audit.Act(ctx, &one)
+	}
+}
+
+// actAlso notes what else a request has done, which is an act of its own.
+func actAlso(ctx context.Context, target string) {
+	if a, ok := ctx.Value(actKey{}).(*deed); ok {
+		a.also = append(a.also, target)
+	}
 }
 
 // actMade notes what an act has made that its path does not name.

@@ -34,7 +34,7 @@ func (d *Door) acts() {
 		id: "listActs", method: http.MethodGet, path: "/audit/acts", group: aboutRecord, needs: hub.MayOperate,
 		summary: "What was done to the hub, and by whom, newest first",
 		about: "Every use of an operation that needs more than calling, and is no `GET`, is on record, also if it was refused; so are logins, and what the configuration file changes. " +
-			"An operator of a tenant sees what was done by the tenant.",
+			"An operator of a tenant sees what was done by the tenant, and by a token with a scope what was done to the servers within it.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.listActs)
 }
@@ -42,7 +42,7 @@ func (d *Door) acts() {
 func (d *Door) listActs(ctx context.Context, in *actListInput) (*actListOutput, error) {
 	now := time.Now()
 	f := audit.ActFilter{
-		ID: in.ID, Operation: in.Operation, Server: in.Server, Subject: in.Subject, Door: hub.Door(in.Door), Code: in.Code, Tenant: records(ctx),
+		ID: in.ID, Operation: in.Operation, Server: in.Server, Subject: in.Subject, Door: hub.Door(in.Door), Code: in.Code, Tenant: records(ctx), Servers: inScope(ctx),
 	}
 	out := &actListOutput{api.ActList{Acts: []api.Act{}}}
 	switch {

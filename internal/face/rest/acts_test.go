@@ -85,3 +85,17 @@ func TestActs(t *testing.T) {
 	}
 	h.change(http.MethodPost, "/config/check", `{"text":"{}"}`).into(http.StatusOK, nil)
 }
+
+// Whoever is refused on and on fills no disk; the others' refusals are recorded all
+// the same, and the last one of his says that there may be more.
+func TestRefusalsAreBounded(t *testing.T) {
+	h := open(t, "")
+	for range 3 * mostRefusals {
+		h.do(ask{method: http.MethodPost, path: "/servers/lab/stop", token: h.caller}).refused(http.StatusForbidden, message.RoleRefused)
+	}
+	var list api.ActList
+	h.change(http.MethodGet, "/audit/acts?code=role_refused", "").into(http.StatusOK, &list)
+	if len(list.Acts) != mostRefusals || list.Acts[0].Target != "key=lab more=unrecorded" || list.Acts[1].Target != "key=lab" {
+		t.Errorf("%d are on record: %+v", len(list.Acts), list.Acts)
+	}
+}

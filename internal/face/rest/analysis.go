@@ -28,7 +28,7 @@ type (
 func (d *Door) analysis() {
 	add(d, operation{
 		id: "analyseCalls", method: http.MethodGet, path: "/analysis", group: aboutRecord, summary: "Which tools are called most, which fail and why, which are slow",
-		about:  "Of all callers of the tenant, and for operators of the hub itself of all tenants. The figures of whole hours are kept with the record, so that a long time takes no longer than a short one.",
+		about:  "Of the calls that whoever asks sees by `GET /calls`: for operators those of all callers. The figures of whole hours are kept with the record, so that a long time takes no longer than a short one.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, func(ctx context.Context, in *analysisInput) (*analysisOutput, error) {
 		now := time.Now()
@@ -43,7 +43,7 @@ func (d *Door) analysis() {
 		if until.IsZero() {
 			until = now
 		}
-		a, err := d.opt.Audit.Analyse(ctx, since, until, records(ctx))
+		a, err := d.opt.Audit.Analyse(ctx, since, until, whose(ctx))
 		if err != nil {
 			return nil, failed(err)
 		}

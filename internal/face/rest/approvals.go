@@ -87,7 +87,7 @@ func (d *Door) approvals() {
 		if err != nil {
 			return nil, failed(err)
 		}
-		return d.approval(ctx)(d.opt.Approvals.Cancel(ctx, in.ID, "withdrawn by "+message.Quote(p.Subject)))
+		return d.approval(ctx)(d.opt.Approvals.Cancel(ctx, in.ID, approval.WithdrawnBy(p.Subject)))
 	})
 }
 
@@ -125,28 +125,26 @@ func (d *Door) approve(ctx context.Context, in *approveInput) (*approvalOutput, 
 	if b := in.Body; b != nil {
 		with.Note, with.Confirmation, with.Saw, remember = b.Note, b.Confirmation, b.Saw, b.Remember
 	}
-	var g approval.Grant
 	if remember != nil {
 		q, err := d.opt.Approvals.Look(ctx, in.ID, with.By)
 		if err != nil {
 			return nil, failed(err)
 		}
-		if g, err = rememberedOf(&q, remember); err == nil {
-			err = d.opt.Approvals.CheckGrant(with.By, g)
+		g, err := rememberedOf(&q, remember)
+		switch {
+		case err != nil:
+		case with.Saw == "" && with.Confirmation <= 1: // the second agreement says itself what was seen
+			with.Saw = q.Hash
+		case with.Saw != q.Hash: // the grant would be for other arguments
+			err = hub.E(message.ApprovalChanged, nil, "id", q.ID)
 		}
 		if err != nil {
 			return nil, failed(err)
 		}
-		if with.Saw == "" && with.Confirmation <= 1 { // the grant is for these arguments; the second agreement says itself what was seen
-			with.Saw = q.Hash
-		}
-	}
-	q, err := d.opt.Approvals.Decide(ctx, in.ID, with)
-	if err == nil && remember != nil && q.Status.Agreed() {
 		g.Note = with.Note
-		_, err = d.opt.Approvals.Grant(ctx, with.By, g)
+		with.Grant = &g
 	}
-	return d.approval(ctx)(q, err)
+	return d.approval(ctx)(d.opt.Approvals.Decide(ctx, in.ID, with))
 }
 
 func (d *Door) editApproval(ctx context.Context, in *editInput) (*approvalOutput, error) {
@@ -164,7 +162,7 @@ func (d *Door) editApproval(ctx context.Context, in *editInput) (*approvalOutput
 		By: p, Kind: approval.Edit, Note: in.Body.Note, Confirmation: in.Body.Confirmation, Saw: in.Body.Saw,
 		Arguments: in.Body.Arguments, Judged: &judged,
 	}
-	if with.ArgumentsHash, err = d.opt.Call.Digest(in.Body.Arguments); err != nil {
+	if with.ArgumentsHash, err = d.opt.Call.EditedHash(&q, in.Body.Arguments); err != nil {
 		return nil, failed(err)
 	}
 	with.Shown, _ = d.opt.Audit.Arguments(in.Body.Arguments)
@@ -178,7 +176,7 @@ func (d *Door) approval(ctx context.Context) func(approval.Request, error) (*app
 			return nil, failed(err)
 		}
 		v := d.approvalView(ctx, &q)
-		v.Arguments, v.Edited, v.Hidden = json.RawMessage(q.Arguments), json.RawMessage(q.Edited), q.Hidden
+		v.Arguments, v.Edited, v.Extra, v.Hidden = json.RawMessage(q.Arguments), json.RawMessage(q.Edited), json.RawMessage(q.Extra), q.Hidden
 		if q.Tool != "" {
 			definition, same := d.opt.Call.Described(&q)
 			v.Definition, v.ToolChanged = definition, !same
@@ -196,10 +194,19 @@ func (d *Door) approvalView(ctx context.Context, q *approval.Request) api.Approv
 		Method: q.Method, Name: q.Name, Server: q.Server, Tool: q.Tool, ToolHash: q.ToolHash, Hash: q.Hash,
 		Risk: q.Risk.String(), Reasons: []string{}, Warning: q.Warning.In(l), Tags: q.Tags, Unclear: q.Unclear,
 		Policy: q.Policy, Rule: q.Rule, Because: q.Because, Persons: q.Persons, SecondPerson: q.Second,
-		Confirmations: len(q.Agreements()), Decisions: []api.Decision{}, Taken: q.Taken, Note: q.Note,
+		Confirmations: len(q.Agreements()), Decisions: []api.Decision{}, Taken: q.Taken, Note: approval.Remark(q.Note).In(l),
 	}
 	if json.Valid([]byte(q.Shown)) {
 		v.Shown = json.RawMessage(q.Shown)
+	}
+	if json.Valid([]byte(q.ExtraShown)) {
+		v.ExtraShown = json.RawMessage(q.ExtraShown)
+	}
+	if q.Retrier != nil && (q.Retrier.Subject != q.Subject || q.Retrier.Tenant != q.Tenant) {
+		v.Retrier = q.Retrier.Subject
+	}
+	if len(q.Servers) > 1 {
+		v.Servers = q.Servers
 	}
 	for _, reason := range q.Reasons {
 		v.Reasons = append(v.Reasons, reason.In(l))

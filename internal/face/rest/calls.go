@@ -123,6 +123,9 @@ func (d *Door) do(ctx context.Context, req *call.Request) (*api.CallResult, erro
 	if res.Entry != nil {
 		result.Tool = res.Entry.Tool.Name
 	}
+	if res.Fault != nil {
+		result.Code = string(res.Fault.Code)
+	}
 	return result, nil
 }
 

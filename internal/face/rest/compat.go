@@ -67,6 +67,14 @@ func (k *known) builtin() bool {
 // kept reports whether it cannot be deleted.
 func (k *known) kept() bool { return k.preset != nil || k.builtin() }
 
+// presetKey is the key of a preset, and "" for what is none.
+func (k *known) presetKey() string {
+	if k.preset == nil {
+		return ""
+	}
+	return k.key
+}
+
 // everything is all that whoever asks may know of: the servers in the order of the
 // configuration, then the presets, which are the hub's own.
 func (d *Door) everything(ctx context.Context) ([]known, *sight, error) {

@@ -127,13 +127,17 @@ func (d *Door) confirm(ctx context.Context, in *confirmInput) (*confirmOutput, e
 	if err != nil {
 		return nil, failed(err)
 	}
+	note := b.Reason
+	if note == "" {
+		note = b.Comment
+	}
 	switch {
 	case edits:
-		_, err = d.editApproval(ctx, &editInput{ID: q.ID, Body: api.Edit{Arguments: b.ModifiedArguments, Note: b.Reason, Confirmation: b.Confirmation, Saw: b.Saw}})
+		_, err = d.editApproval(ctx, &editInput{ID: q.ID, Body: api.Edit{Arguments: b.ModifiedArguments, Note: note, Confirmation: b.Confirmation, Saw: b.Saw}})
 	case *approved:
-		_, err = d.approve(ctx, &approveInput{ID: q.ID, Body: &api.Approve{Note: b.Reason, Confirmation: b.Confirmation, Saw: b.Saw}})
+		_, err = d.approve(ctx, &approveInput{ID: q.ID, Body: &api.Approve{Note: note, Confirmation: b.Confirmation, Saw: b.Saw}})
 	default:
-		_, err = d.opt.Approvals.Decide(ctx, q.ID, approval.Deciding{By: p, Kind: approval.Reject, Note: b.Reason})
+		_, err = d.opt.Approvals.Decide(ctx, q.ID, approval.Deciding{By: p, Kind: approval.Reject, Note: note})
 		err = failed(err)
 	}
 	if err != nil {
@@ -152,7 +156,7 @@ func confirmationView(l message.Lang, q *approval.Request) api.CompatConfirmatio
 		WarningMessage: q.Warning.In(l), ExpiresAt: q.Expires, CreatedAt: q.Created, Hash: q.Hash, Needed: q.Persons,
 		ModifiedArguments: orNull(q.Edited),
 		ToolCall: api.CompatPendingCall{
-			Name: q.Name, ServerKey: q.Server, ToolName: q.Tool, Arguments: orNull(q.Arguments), RiskLevel: q.Risk.String(), Confirming: true,
+			Name: q.Name, ServerKey: q.Server, ToolName: q.Tool, Arguments: orNone(q.Arguments), Extra: json.RawMessage(q.Extra), RiskLevel: q.Risk.String(), Confirming: true,
 		},
 	}
 	switch q.Status {
@@ -174,7 +178,16 @@ func confirmationView(l message.Lang, q *approval.Request) api.CompatConfirmatio
 	return v
 }
 
-// orNull is JSON that may not be there.
+// orNone is an object of arguments that may not be there.
+func orNone(raw []byte) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return json.RawMessage(raw)
+}
+
+// orNull is other arguments that may not be there. None of them is not the same as
+// no others: a client that sends back what it was told must not empty the call.
 func orNull(raw []byte) json.RawMessage {
 	if len(raw) == 0 {
 		return json.RawMessage("null")

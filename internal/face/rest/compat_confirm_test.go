@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -93,9 +94,12 @@ func TestCompatConfirmations(t *testing.T) {
 		t.Errorf("there are %+v", got)
 	}
 	q = h.pending("somebody", "", `{"n":2}`, 1)
-	decide("mcp:somebody", q.ID, `{"confirmed":false,"modified_arguments":{},"reason":"no"}`).into(http.StatusOK, &done)
+	decide("mcp:somebody", q.ID, `{"confirmed":false,"modified_arguments":{},"comment":"no","session_id":"s"}`).into(http.StatusOK, &done)
 	if c := done.Confirmation; c.Status != "rejected" || c.SessionID != "mcp:somebody" {
 		t.Errorf("it is %+v", c)
+	}
+	if a := h.do(ask{method: http.MethodGet, path: "/approvals/" + q.ID, token: h.admin}); !strings.Contains(string(a.body), `"note":"no"`) {
+		t.Errorf("it is %s", a.body)
 	}
 }
 
@@ -123,7 +127,7 @@ func TestConfirmationStatuses(t *testing.T) {
 		v := confirmationView(message.Chinese, &approval.Request{Status: status, Judged: approval.Judged{
 			Reasons: []approval.Text{{EN: "a", ZH: "甲"}, {EN: "b", ZH: "乙"}},
 		}})
-		if !slices.Contains(known, v.Status) || v.State != string(status) || v.RiskDescription != "甲；乙" {
+		if !slices.Contains(known, v.Status) || v.State != string(status) || v.RiskDescription != "甲；乙" || string(v.ToolCall.Arguments) != "{}" {
 			t.Errorf("%s: %+v", status, v)
 		}
 	}

@@ -16,18 +16,22 @@ import (
 )
 
 type (
-	compatContextOutput struct{ Body api.CompatContext }
+	compatContextOutput struct{ Body any }
 	compatPromptInput   struct {
 		Accept string `header:"Accept" hidden:"true"`
 	}
-	compatFormatInput struct {
-		Format string `query:"format" enum:"openai,anthropic,raw" default:"openai" doc:"Whose"`
+	compatContextInput struct {
+		Format string `query:"format" enum:"system_prompt,system-prompt,openai,anthropic,raw" doc:"In which format alone; in every one if it is not there"`
 	}
-	compatFormatOutput struct{ Body api.CompatContextTools }
+	compatFormatInput struct {
+		Format string `query:"format" enum:"system_prompt,system-prompt,openai,anthropic,raw" default:"openai" doc:"In which format"`
+	}
 )
 
 // The formats of tools.
 const (
+	formatPrompt    = "system_prompt"
+	formatPromptToo = "system-prompt" // as the path has it
 	formatOpenAI    = "openai"
 	formatAnthropic = "anthropic"
 	formatRaw       = "raw"
@@ -37,12 +41,17 @@ const markdownType = "text/markdown; charset=utf-8"
 
 // compatContext registers what models are told of tools.
 func (d *Door) compatContext() {
+	const whole, list = "/mcp-context", "/mcp-context/tools"
 	add(d, operation{
-		id: "compatContext", method: http.MethodGet, path: "/mcp-context", group: aboutCompat, summary: "All that a model may be told of the tools, in every format",
-	}, func(ctx context.Context, _ *struct{}) (*compatContextOutput, error) {
+		id: "compatContext", method: http.MethodGet, path: whole, group: aboutCompat, summary: "All that a model may be told of the tools, in every format or in one",
+		errors: []int{http.StatusUnprocessableEntity},
+	}, func(ctx context.Context, in *compatContextInput) (*compatContextOutput, error) {
 		tools, err := d.compatTools(ctx)
 		if err != nil {
 			return nil, failed(err)
+		}
+		if in.Format != "" {
+			return &compatContextOutput{formatted(lang(ctx), in.Format, tools)}, nil
 		}
 		return &compatContextOutput{api.CompatContext{
 			Success: true, SystemPrompt: systemPrompt(lang(ctx), tools), Tools: tools, OpenAI: openAITools(tools), Anthropic: anthropicTools(tools), Total: len(tools),
@@ -51,7 +60,7 @@ func (d *Door) compatContext() {
 	const prompt = "/mcp-context/system-prompt"
 	add(d, operation{
 		id: "compatSystemPrompt", method: http.MethodGet, path: prompt, group: aboutCompat, summary: "The tools as a text for a model",
-		about: "JSON if Accept names that, as most libraries have it, and else Markdown. Names, descriptions and parameters are the servers' own words: each stands in one line, and is cut if it is long.",
+		about: "Markdown if Accept names that or another text, and not JSON; else JSON, as everywhere else. Names, descriptions and parameters are the servers' own words: each stands in one line, and is cut if it is long.",
 	}, func(ctx context.Context, in *compatPromptInput) (*streamOutput, error) {
 		tools, err := d.compatTools(ctx)
 		if err != nil {
@@ -60,7 +69,7 @@ func (d *Door) compatContext() {
 		text := systemPrompt(lang(ctx), tools)
 		return &streamOutput{func(c huma.Context) {
 			c.SetHeader("Vary", "Accept")
-			if strings.Contains(in.Accept, "application/json") {
+			if strings.Contains(in.Accept, "application/json") || !strings.Contains(in.Accept, "text/") {
 				writeJSON(c, api.CompatPrompt{Success: true, SystemPrompt: text, Total: len(tools)})
 				return
 			}
@@ -74,26 +83,37 @@ func (d *Door) compatContext() {
 		"text/markdown":    {Schema: &huma.Schema{Type: huma.TypeString}},
 	}}
 	add(d, operation{
-		id: "compatContextTools", method: http.MethodGet, path: "/mcp-context/tools", group: aboutCompat, summary: "The tools as a model's API takes them",
+		id: "compatContextTools", method: http.MethodGet, path: list, group: aboutCompat, summary: "The tools as a model's API takes them",
 		errors: []int{http.StatusUnprocessableEntity},
-	}, func(ctx context.Context, in *compatFormatInput) (*compatFormatOutput, error) {
+	}, func(ctx context.Context, in *compatFormatInput) (*compatContextOutput, error) {
 		tools, err := d.compatTools(ctx)
 		if err != nil {
 			return nil, failed(err)
 		}
-		out := &compatFormatOutput{api.CompatContextTools{Success: true, Format: in.Format, Total: len(tools)}}
-		switch in.Format {
-		case formatAnthropic:
-			out.Body.Tools = anthropicTools(tools)
-		case formatRaw:
-			out.Body.Tools = tools
-		default:
-			out.Body.Tools = openAITools(tools)
-		}
-		return out, nil
+		return &compatContextOutput{formatted(lang(ctx), in.Format, tools)}, nil
 	})
+	one := []*huma.Schema{schemaOf[api.CompatContextTools](d), schemaOf[api.CompatPrompt](d)}
+	for path, shapes := range map[string][]*huma.Schema{whole: append(one, schemaOf[api.CompatContext](d)), list: one} {
+		d.api.OpenAPI().Paths[path].Get.Responses["200"].Content["application/json"].Schema = &huma.Schema{AnyOf: shapes}
+	}
 	schemaOf[api.OpenAITool](d)
 	schemaOf[api.AnthropicTool](d)
+}
+
+// formatted is the tools in one of the formats.
+func formatted(l message.Lang, format string, tools []api.CompatTool) any {
+	list := api.CompatContextTools{Success: true, Format: format, Total: len(tools)}
+	switch format {
+	case formatPrompt, formatPromptToo:
+		return api.CompatPrompt{Success: true, SystemPrompt: systemPrompt(l, tools), Total: len(tools)}
+	case formatAnthropic:
+		list.Tools = anthropicTools(tools)
+	case formatRaw:
+		list.Tools = tools
+	default:
+		list.Tools = openAITools(tools)
+	}
+	return list
 }
 
 // told is a tool's description, with the name of its server before it.

@@ -77,6 +77,24 @@ func (e *entry) json() []byte {
 	return append(b, '}')
 }
 
+// saysEnabled reports whether it says if the server is enabled.
+func (e *entry) saysEnabled() bool {
+	return slices.ContainsFunc([]string{"enabled", "disabled", "isActive"}, func(name string) bool { return e.values[name] != nil })
+}
+
+// changeOf is change of what may be a preset, of which what it runs stays what it
+// is.
+func (e *entry) changeOf(k *known, row *api.CompatServer, set *api.CompatServerSet) error {
+	if k.preset != nil && (differs(set.Transport, row.Transport) || differs(set.ServerURL, row.ServerURL) || differs(set.Command, row.Command) ||
+		set.Args != nil && !slices.Equal(set.Args, row.Args)) {
+		return hub.E(message.PresetFixed, nil, "server", message.Quote(k.key))
+	}
+	return e.change(row, set)
+}
+
+// differs reports whether a text is said and is another one than before.
+func differs(want *string, was string) bool { return want != nil && *want != was }
+
 // change makes the entry say what is to be said, and touches only what is
 // otherwise in the row that was read before.
 func (e *entry) change(row *api.CompatServer, set *api.CompatServerSet) error {

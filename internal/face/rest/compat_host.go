@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -86,7 +87,7 @@ func (d *Door) startable(ctx context.Context, ref string) (known, error) {
 // hosted is how the servers are that are asked for.
 func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) (*compatHostOutput, error) {
 	list := api.CompatHostServers{Success: true, Servers: []api.CompatHostServer{}}
-	all, _, err := d.everything(ctx)
+	all, see, err := d.everything(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) (*comp
 		if k.server == nil || !wanted(&k.server.Definition) {
 			continue
 		}
-		s := hostView(lang(ctx), &k)
+		s := hostView(lang(ctx), see, &k)
 		list.Servers = append(list.Servers, s)
 		if list.Total++; s.Running {
 			list.Running++
@@ -104,11 +105,12 @@ func (d *Door) hosted(ctx context.Context, wanted func(*hub.Server) bool) (*comp
 }
 
 // hostView is how one server is.
-func hostView(l message.Lang, k *known) api.CompatHostServer {
+func hostView(l message.Lang, see *sight, k *known) api.CompatHostServer {
 	s := k.server
 	st := &s.Status
 	v := api.CompatHostServer{
-		ID: compatID(k.key), Key: k.key, Name: s.Definition.Title(), Transport: transportOf(s.Definition.Kind), Status: "stopped",
+		ID: compatID(k.key), Key: k.key, PresetKey: k.presetKey(), Name: s.Definition.Title(), Transport: transportOf(s.Definition.Kind), Status: "stopped",
+		ServerURL: config.MaskURL(s.Definition.URL), AuthType: authNone,
 		Enabled: s.Definition.Enabled, Running: st.State.Running(), Initialized: st.State.Running(),
 		Tools: s.Offered, Resources: s.Resources, Prompts: s.Prompts, PID: st.PID,
 	}
@@ -119,6 +121,9 @@ func hostView(l message.Lang, k *known) api.CompatHostServer {
 		v.Status = "starting"
 	case hub.StateCrashed, hub.StateFailed, hub.StateReconnecting:
 		v.Status = statusError
+	}
+	if see.owns(&s.Definition) {
+		v.AuthType, _ = authOf(&s.Definition)
 	}
 	if st.Reason != nil {
 		v.Error = st.Reason.In(l)
@@ -137,7 +142,7 @@ func (d *Door) hostDone(ctx context.Context, key string, said message.Phrase) (*
 	}
 	rows := d.rows(ctx, see)
 	return &compatHostDoneOutput{api.CompatHostServerDone{
-		Success: true, Message: said.In(lang(ctx)), Server: hostView(lang(ctx), &k), Tools: some(rows.tools[key]),
+		Success: true, Message: said.In(lang(ctx)), Server: hostView(lang(ctx), see, &k), Tools: some(rows.tools[key]),
 	}}, nil
 }
 

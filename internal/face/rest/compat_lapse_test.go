@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -34,8 +35,15 @@ func TestProxyLapses(t *testing.T) {
 		c, err := catalog.Open(catalog.Options{Bus: news, Log: log})
 		must(t, err)
 		servers := builtin.New(builtin.Options{})
+		var took time.Duration // what the server takes for the next call
+		slow := func(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
+			return servers.Serve(ctx, key, r, &late{WriteCloser: w, took: &took})
+		}
+		for i := range src.Config.Servers {
+			src.Config.Servers[i].Timeout = time.Hour
+		}
 		f := fleet.New(fleet.Options{
-			Servers: src.Config.Servers, Dial: upstream.Dial, Serve: servers.Serve, ClientInfo: []byte(`{"name":"test","version":"1"}`),
+			Servers: src.Config.Servers, Dial: upstream.Dial, Serve: slow, ClientInfo: []byte(`{"name":"test","version":"1"}`),
 			Bus: news, Log: log, Listed: c.Listed, Withhold: c.Withhold, OnDemand: true,
 		})
 		ctl := control.New(control.Options{Source: src, Builtins: builtin.Keys(), Fleet: f, Catalog: c, Log: log})
@@ -78,5 +86,27 @@ func TestProxyLapses(t *testing.T) {
 		held(false)
 		post("/tools/call", `{"toolName":"datetime__get_current_time","proxyId":"p"}`) // which registers nothing
 		held(false)
+
+		// A call that takes longer than that keeps it, and it holds from the end on.
+		post("/proxies/register", `{"proxyId":"p","requiredTools":["datetime__get_current_time"]}`)
+		took = 3 * limit
+		post("/tools/call", `{"toolName":"datetime__get_current_time","proxyId":"p"}`)
+		time.Sleep(limit - 1)
+		held(true)
+		time.Sleep(time.Nanosecond)
+		held(false)
 	})
+}
+
+// late takes its time for one message.
+type late struct {
+	io.WriteCloser
+
+	took *time.Duration
+}
+
+func (l *late) Write(p []byte) (int, error) {
+	time.Sleep(*l.took)
+	*l.took = 0
+	return l.WriteCloser.Write(p)
 }

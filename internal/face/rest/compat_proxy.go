@@ -30,25 +30,26 @@ const maxProxyID = 100
 func (d *Door) compatProxies() {
 	add(d, operation{
 		id: "proxyCall", method: http.MethodPost, path: "/tools/call", group: aboutCompat, summary: "Call a tool for a proxy",
-		about: "Whatever the tool says of itself, an answer of its server is a success; that of the tool stands in the result, which is to be passed on.",
+		about: "Whatever the tool says of itself, an answer of its server is a success; that of the tool stands in the result, which is to be passed on. " +
+			"It is none if the hub has refused the call: `code` and `error` say why, and so does the result.",
 		needs: hub.MayCall, limit: 16, errors: unanswered(),
 		example: map[string]any{"toolName": "calculator__calculator", "arguments": map[string]any{"expression": "2 + 3"}, "proxyId": "proxy-1"},
 	}, d.proxyCall)
 	add(d, operation{
 		id: "registerProxy", method: http.MethodPost, path: "/proxies/register", group: aboutCompat, summary: "Keep the servers of tools running for a proxy",
-		about: "Starts those that are idle, and waits for none. It holds for 5 minutes from the last call with the proxy's id or the last time that it registered, which replaces what it had.",
+		about: "Starts those that are idle, and waits for none. It holds for 5 minutes from the end of the last call with the proxy's id or the last time that it registered, which replaces what it had.",
 		needs: hub.MayCall, limit: 1, example: map[string]any{"proxyId": "proxy-1", "requiredTools": []string{"datetime__get_current_time"}},
 	}, d.registerProxy)
 	add(d, operation{
 		id: "unregisterProxy", method: http.MethodPost, path: "/proxies/unregister", group: aboutCompat, summary: "End what a proxy has registered",
-		about: "Servers that nobody needs any more end after their `cleanupInterval`.",
-		needs: hub.MayCall, limit: 1, example: map[string]any{"proxyId": "proxy-1"}, errors: []int{http.StatusNotFound},
+		about: "Servers that nobody needs any more end after their `cleanupInterval`. Of a proxy that has registered nothing there is nothing to end, which is a success.",
+		needs: hub.MayCall, limit: 1, example: map[string]any{"proxyId": "proxy-1"},
 	}, func(ctx context.Context, in *proxyLeaveInput) (*proxyLeaveOutput, error) {
 		holder, err := holderOf(in.Body.ProxyID)
 		if err == nil {
-			err = d.opt.Control.Release(principal(ctx).Tenant, holder)
+			err = d.opt.Control.Release(principal(ctx), holder)
 		}
-		if err != nil {
+		if err != nil && !hub.IsCode(err, message.LeaseUnknown) {
 			return nil, failed(err)
 		}
 		return &proxyLeaveOutput{api.CompatDone{Success: true}}, nil
@@ -71,14 +72,16 @@ func (d *Door) proxyCall(ctx context.Context, in *proxyCallInput) (*proxyCallOut
 			return nil, failed(err)
 		}
 	}
-	tenant := principal(ctx).Tenant
-	d.opt.Control.Renew(tenant, holder, 0)
-	result, err := d.carry(ctx, b.ToolName, b.Arguments, holder) // which also names the conversation
-	d.opt.Control.Renew(tenant, holder, 0)                       // a call may take longer than that
+	defer d.opt.Control.Use(principal(ctx), holder)() // a call may take longer than a lease holds
+	result, err := d.carry(ctx, &carried{tool: b.ToolName, arguments: b.Arguments, session: holder, timeout: b.Timeout})
 	if err != nil {
 		return nil, failed(err)
 	}
-	return &proxyCallOutput{api.ProxyCallResult{Success: true, Result: result.Result}}, nil
+	r := api.ProxyCallResult{Success: result.Code == "", Result: result.Result, Code: result.Code}
+	if !r.Success {
+		r.Error = firstText(lang(ctx), result.Result)
+	}
+	return &proxyCallOutput{r}, nil
 }
 
 func (d *Door) registerProxy(ctx context.Context, in *proxyRegisterInput) (*proxyRegisterOutput, error) {
@@ -86,7 +89,7 @@ func (d *Door) registerProxy(ctx context.Context, in *proxyRegisterInput) (*prox
 	if err != nil {
 		return nil, failed(err)
 	}
-	g, err := d.opt.Control.Lease(viewer(ctx, ""), holder, in.Body.RequiredTools, control.DefaultTTL)
+	g, err := d.opt.Control.Lease(principal(ctx), holder, in.Body.RequiredTools, control.DefaultTTL)
 	if err != nil {
 		return nil, failed(err)
 	}

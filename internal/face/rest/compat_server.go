@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"net/http"
 	"path"
@@ -64,13 +65,16 @@ func (d *Door) compatServers() {
 	}, d.compatToggle)
 	add(d, operation{
 		id: "compatAddServer", method: http.MethodPost, path: "/mcp/config", group: aboutCompat, summary: "Define a server",
-		about: "With its members, or several with `mcpServers` alone, as other programs have them in their files: then all of them, or none.",
+		about: "With its members, or several with `mcpServers` alone, as other programs have them in their files: then all of them, or none. " +
+			"What is new is disabled unless it says otherwise.",
 		needs: hub.MayManage, hubwide: true, limit: 1, errors: refused,
 		example: map[string]any{"name": "My server", "transport": "stdio", "command": "npx", "args": []string{"-y", "some-package@1.0.0"}},
 	}, d.compatAdd)
 	add(d, operation{
 		id: "compatChangeServer", method: http.MethodPut, path: "/mcp/{id}", group: aboutCompat,
-		summary: "Change what the configuration says about a server", about: "Presets, too: one that was never switched on stays off unless `status` says otherwise.",
+		summary: "Change what the configuration says about a server",
+		about:   "Presets, too: what they run stays what it is, and one that was never switched on stays off unless `status` says otherwise.",
+
 		needs: hub.MayManage, hubwide: true, limit: 1, errors: absent,
 		example: map[string]any{"name": "Another name", "env": map[string]string{"API_KEY": "…"}},
 	}, d.compatChange)
@@ -108,10 +112,7 @@ func (d *Door) rows(ctx context.Context, see *sight) rowing {
 
 // row is one server.
 func (r *rowing) row(k *known) api.CompatServer {
-	row := api.CompatServer{ID: compatID(k.key), Key: k.key, IsPreset: k.kept(), Tools: some(r.tools[k.key])}
-	if row.IsPreset {
-		row.PresetKey = k.key
-	}
+	row := api.CompatServer{ID: compatID(k.key), Key: k.key, PresetKey: k.presetKey(), IsPreset: k.preset != nil, Tools: some(r.tools[k.key])}
 	if p := k.preset; p != nil {
 		row.Name, row.Description = p.Name, p.Description.In(r.lang)
 		if len(row.Tools) == 0 {
@@ -247,13 +248,14 @@ func (d *Door) compatAdd(ctx context.Context, in *compatAddInput) (*compatAddedO
 	if err != nil {
 		return nil, failed(err)
 	}
-	row, entry := api.CompatServer{Transport: string(hub.KindStdio)}, newEntry(nil)
-	if p, ok := preset.Find(key); ok && unsaid(set.Command) && unsaid(set.ServerURL) {
-		row = (&rowing{lang: lang(ctx)}).row(&known{key: key, preset: &p})
-		row.Status = statusEnabled
-		entry = newEntry(p.Entry(true))
+	row, entry := api.CompatServer{Transport: string(hub.KindStdio), Status: statusDisabled}, newEntry([]byte(`{"enabled":false}`))
+	k := known{key: key}
+	if p, ok := preset.Find(key); ok && (!unsaid(set.PresetKey) || unsaid(set.Command) && unsaid(set.ServerURL)) {
+		k.preset = &p
+		row = (&rowing{lang: lang(ctx)}).row(&k)
+		entry = newEntry(p.Entry(false))
 	}
-	if err := entry.change(&row, set); err != nil {
+	if err := entry.changeOf(&k, &row, set); err != nil {
 		return nil, failed(err)
 	}
 	if key, err = d.opt.Control.Add(key, entry.json()); err != nil {
@@ -271,7 +273,7 @@ func (d *Door) compatImport(ctx context.Context, body *api.CompatServerAdd) (*co
 	if !reflect.ValueOf(body.CompatServerSet).IsZero() {
 		return nil, failed(unfit(message.Say(`body: "mcpServers" goes alone`)))
 	}
-	text := slices.Concat([]byte(`{"mcpServers":`), body.MCPServers, []byte(`}`))
+	text := slices.Concat([]byte(`{"mcpServers":`), d.offUnlessSaid(body.MCPServers), []byte(`}`))
 	plan, err := d.opt.Control.Import(text, control.ImportOptions{DryRun: true})
 	if err == nil && len(plan.Clashing) > 0 {
 		err = hub.E(message.ServerExists, nil, "server", message.Quote(plan.Clashing[0]))
@@ -299,6 +301,28 @@ func (d *Door) compatImport(ctx context.Context, body *api.CompatServerAdd) (*co
 	return out, nil
 }
 
+// offUnlessSaid is a block in which every new server that does not say whether it
+// is enabled is disabled; one that is there stays what it is.
+func (d *Door) offUnlessSaid(block json.RawMessage) []byte {
+	if len(block) == 0 || block[0] != '{' {
+		return block // which the reader of blocks tells of
+	}
+	all := newEntry(block)
+	for key, raw := range all.values {
+		if len(raw) == 0 || raw[0] != '{' {
+			continue
+		}
+		one := newEntry(raw)
+		if one.saysEnabled() {
+			continue
+		}
+		s, err := d.opt.Control.Server(key)
+		one.set(err == nil && s.Definition.Enabled, "enabled")
+		all.values[key] = one.json()
+	}
+	return all.json()
+}
+
 func (d *Door) compatChange(ctx context.Context, in *compatSetInput) (*compatDoneOutput, error) {
 	k, err := d.known(ctx, in.ID)
 	if err != nil {
@@ -321,7 +345,7 @@ func (d *Door) compatChange(ctx context.Context, in *compatSetInput) (*compatDon
 		return nil, failed(err)
 	}
 	entry := newEntry(was)
-	if err := entry.change(&row, set); err != nil {
+	if err := entry.changeOf(&k, &row, set); err != nil {
 		return nil, failed(err)
 	}
 	if k.server == nil {

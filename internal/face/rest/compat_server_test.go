@@ -82,7 +82,7 @@ func TestCompatRows(t *testing.T) {
 			t.Errorf("%s: %+v", p.Key, row)
 		}
 	}
-	if row := rows["calculator"]; row.Status != "enabled" || !row.IsPreset || row.RequiresNode || row.Transport != "stdio" {
+	if row := rows["calculator"]; row.Status != "enabled" || row.IsPreset || row.PresetKey != "" || row.RequiresNode || row.Transport != "stdio" {
 		t.Errorf("calculator: %+v", row)
 	}
 	var list api.ServerList
@@ -255,16 +255,88 @@ func TestCompatPresetIsSetUp(t *testing.T) {
 	}
 	var added api.CompatServerAdded
 	h.change(http.MethodPost, "/mcp/config", `{"preset_key":"everything","env":{"A":"b"}}`).into(http.StatusOK, &added)
-	if got := added.Server; !got.IsPreset || got.Status != "enabled" || got.Command != "npx" || len(got.Env) != 1 {
+	if got := added.Server; !got.IsPreset || got.Status != "disabled" || got.Command != "npx" || len(got.Env) != 1 {
 		t.Errorf("it is %+v", got)
 	}
 	h.change(http.MethodPost, "/mcp/config", `{"mcpServers":{"one":{"command":"/nowhere/1","disabled":true},"two":{"url":"https://two.example/mcp","disabled":true}}}`).into(http.StatusOK, &added)
 	if len(added.Servers) != 2 || added.Servers[1].Key != "two" || added.Servers[1].Status != "disabled" {
 		t.Errorf("added were %+v", added.Servers)
 	}
+	// One that is there stays what it is, and is the same one.
+	h.change(http.MethodPost, "/mcp/config", `{"mcpServers":{"one":{"command":"/nowhere/1"},"on":{"command":"/nowhere/on","enabled":true},"new":{"command":"/nowhere/new"},"not":{"command":"/nowhere/not","disabled":false}}}`).into(http.StatusOK, &added)
+	var states []string
+	for _, row := range added.Servers {
+		states = append(states, row.Key+" "+row.Status)
+	}
+	if want := []string{"one disabled", "on enabled", "new disabled", "not enabled"}; !slices.Equal(states, want) {
+		t.Errorf("they are %q", states)
+	}
+	for _, block := range []string{`[]`, `"x"`, `{"x":1}`} {
+		if a := h.change(http.MethodPost, "/mcp/config", `{"mcpServers":`+block+`}`); a.status != http.StatusUnprocessableEntity {
+			t.Errorf("%s: %d %s", block, a.status, a.body)
+		}
+	}
 	h.change(http.MethodPost, "/mcp/config", `{"mcpServers":{"three":{"command":"x"},"one":{"command":"/nowhere/other"}}}`).refusedAs(http.StatusConflict, message.ServerExists)
 	if strings.Contains(h.text(), "three") {
 		t.Error("a part of them was defined")
+	}
+}
+
+// A new server is disabled unless it is said to be enabled.
+func TestCompatNewIsDisabled(t *testing.T) {
+	h := open(t, "")
+	for body, want := range map[string]string{
+		`{"name":"a","command":"/nowhere/a"}`:                                "disabled",
+		`{"name":"b","command":"/nowhere/b","status":null}`:                  "disabled",
+		`{"name":"c","command":"/nowhere/c","status":"disabled"}`:            "disabled",
+		`{"name":"d","command":"/nowhere/d","status":"enabled"}`:             "enabled",
+		`{"preset_key":"demo"}`:                                              "disabled",
+		`{"preset_key":"wttr","status":"enabled"}`:                           "enabled",
+		`{"name":"f","server_url":"https://f.example/mcp","status":"error"}`: "disabled",
+	} {
+		var added api.CompatServerAdded
+		h.change(http.MethodPost, "/mcp/config", body).into(http.StatusOK, &added)
+		if got := added.Server.Status; got != want && (want != "enabled" || got != "error") { // which it is once it was tried
+			t.Errorf("%s: it is %s", body, got)
+		}
+	}
+}
+
+// What a preset runs stays what it is, by every path, and so does the preset; what
+// it is set up with changes.
+func TestCompatPresetsStay(t *testing.T) {
+	h := open(t, `{"mcpServers":{}}`)
+	bodies := []string{
+		`{"command":"/nowhere/x"}`, `{"args":["-y","@modelcontextprotocol/server-everything@latest"]}`, `{"args":[]}`,
+		`{"transport":"http","server_url":"https://h.example/mcp"}`, `{"command":""}`,
+	}
+	refused := func() {
+		t.Helper()
+		before := h.text()
+		for _, body := range bodies {
+			h.change(http.MethodPut, "/mcp/everything", body).refusedAs(http.StatusConflict, message.PresetFixed)
+		}
+		h.change(http.MethodPut, "/mcp/demo", `{"command":"/nowhere/x"}`).refusedAs(http.StatusConflict, message.PresetFixed)
+		if h.text() != before {
+			t.Errorf("the file is %s", h.text())
+		}
+	}
+	refused() // while they are off
+	h.change(http.MethodPost, "/mcp/config", `{"preset_key":"everything","command":"/nowhere/x"}`).refusedAs(http.StatusConflict, message.PresetFixed)
+	h.change(http.MethodPost, "/mcp/config", `{"server_key":"everything","args":["x"]}`).refusedAs(http.StatusConflict, message.PresetFixed)
+	for _, key := range []string{"everything", "demo"} {
+		h.change(http.MethodPut, "/mcp/"+key, `{"status":"disabled"}`).into(http.StatusOK, nil)
+	}
+	refused() // and once they have an entry
+	h.change(http.MethodPut, "/servers/everything", `{"entry":{"command":"npx","args":["-y","@modelcontextprotocol/server-everything@latest"]}}`).refused(http.StatusConflict, message.PresetFixed)
+	h.change(http.MethodPut, "/servers/demo", `{"entry":{"command":"/nowhere/x"}}`).refused(http.StatusConflict, message.PresetFixed)
+	for _, key := range []string{"everything", "demo"} {
+		h.change(http.MethodDelete, "/servers/"+key, "").refused(http.StatusConflict, message.PresetKept)
+	}
+	var done api.CompatServerDone
+	h.change(http.MethodPut, "/mcp/everything", `{"name":"Mine","env":{"A":"b"},"command":"npx"}`).into(http.StatusOK, &done)
+	if got := done.Server; !got.IsPreset || got.PresetKey != "everything" || got.Name != "Mine" || len(got.Env) != 1 || got.Args[1] != "@modelcontextprotocol/server-everything@2026.8.31" {
+		t.Errorf("it is %+v", got)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestCompatAgentIsAbsent(t *testing.T) {
 
 // Servers are started and stopped, and seen as they are.
 func TestCompatHost(t *testing.T) {
-	h := open(t, `{"mcpServers":{"fault":{"name":"Fault","command":`+quote(rig.FaultServer(t))+`},"gone":{"command":"/nowhere/gone"},"far":{"url":"http://127.0.0.1:9/mcp"}}}`)
+	h := open(t, `{"mcpServers":{"fault":{"name":"Fault","command":`+quote(rig.FaultServer(t))+`},"gone":{"command":"/nowhere/gone"},"far":{"url":"http://127.0.0.1:9/mcp?key=secret","apiKey":"k"},"wttr":{}}}`)
 	server := func(path, key string) api.CompatHostServer {
 		t.Helper()
 		var list api.CompatHostServers
@@ -44,6 +44,12 @@ func TestCompatHost(t *testing.T) {
 	h.change(http.MethodPost, fmt.Sprintf("/host/servers/stdio/%d/start", compatID("fault")), "").into(http.StatusOK, &done)
 	if !done.Success || done.Message != "The server is running." || !done.Server.Running || !slices.Contains(done.Tools, "echo") || done.Server.PID == 0 {
 		t.Errorf("it is %+v", done)
+	}
+	if s := server("/host/servers", "far"); s.ServerURL != "http://127.0.0.1:9/mcp?${unchanged}" || s.AuthType != "api_key" || s.PresetKey != "" {
+		t.Errorf("it is %+v", s)
+	}
+	if s := server("/host/servers", "wttr"); s.PresetKey != "wttr" || s.AuthType != "none" || s.ServerURL != "" {
+		t.Errorf("it is %+v", s)
 	}
 	if s := server("/mcp-test/stdio/status", "fault"); s.Status != "running" || !s.Initialized || s.Tools == 0 {
 		t.Errorf("it is %+v", s)
@@ -80,6 +86,12 @@ func TestCompatStart(t *testing.T) {
 		t.Errorf("it is %+v, the file %s", done, h.text())
 	}
 	start(body).refusedAs(http.StatusConflict, message.ServerExists)
+	start(`{"name":"My Fault","timeout":60,"command":`+quote(rig.FaultServer(t))+`}`).into(http.StatusOK, &done)
+	if done.Server.Key != "my-fault" || done.Server.Name != "My Fault" || !done.Server.Running {
+		t.Errorf("it is %+v", done)
+	}
+	start(`{"server_key":"fault","timeout":0}`).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
+	start(`{"command":"x"}`).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	start(`{"server_key":"fault","command":`+quote(rig.FaultServer(t))+`}`).into(http.StatusOK, nil) // the same one
 	start(`{"server_key":"calculator"}`).into(http.StatusOK, &done)
 	if !slices.Equal(done.Tools, []string{"calculator"}) {
@@ -103,7 +115,7 @@ func TestCompatToolCall(t *testing.T) {
 		`{"server_key":"lab","tool_name":"echo","arguments":{"a":1}}`, `{"server_key":"lab","tool_name":"lab__echo","arguments":{"a":1}}`,
 	} {
 		call(body).into(http.StatusOK, &r)
-		if !r.Success || firstText(r.Result) != `{"a":1}` || r.Duration <= 0 || r.Error != "" {
+		if !r.Success || firstText(message.English, r.Result) != `{"a":1}` || r.Duration <= 0 || r.Error != "" {
 			t.Errorf("%s: %+v", body, r)
 		}
 	}
@@ -112,7 +124,7 @@ func TestCompatToolCall(t *testing.T) {
 		t.Errorf("it is %+v", r)
 	}
 	call(`{"server_key":"calculator","tool_name":"calculator","arguments":{"expression":"2+3"}}`).into(http.StatusOK, &r)
-	if !r.Success || !strings.Contains(firstText(r.Result), "5") {
+	if !r.Success || !strings.Contains(firstText(message.English, r.Result), "5") {
 		t.Errorf("it is %+v", r)
 	}
 	if p := call(`{"server_key":"lab","tool_name":"refuse"}`).refusedAs(http.StatusBadGateway, message.ServerRefused); !strings.Contains(p.Error, "not today") {
@@ -123,10 +135,23 @@ func TestCompatToolCall(t *testing.T) {
 	call(`{"server_key":"demo","tool_name":"count"}`).refusedAs(http.StatusConflict, message.ServerDisabled)
 	call(`{"server_key":"calculator","tool_name":"lab__echo"}`).refusedAs(http.StatusNotFound, message.ToolUnknown)
 	call(`{"server_key":"calculator","tool_name":"calculator","arguments":{}}`).into(http.StatusOK, &r)
-	if r.Success || !strings.Contains(r.Error, "/expression") {
+	if r.Success || !strings.Contains(r.Error, "/expression") || r.Code != "arguments_invalid" || len(r.Result) == 0 {
 		t.Errorf("it is %+v", r)
 	}
-	for _, body := range []string{`{}`, `{"server_key":"lab"}`, `{"server_key":"lab","tool_name":"echo","arguments":[1]}`, `{"server_key":1,"tool_name":"echo"}`} {
+	for _, body := range []string{
+		`{"server_key":"lab","name":"echo","arguments":{"a":1}}`, `{"server_key":"lab","tool_name":"echo","name":"echo","arguments":{"a":1},"session_id":"s","timeout":30}`,
+	} {
+		call(body).into(http.StatusOK, &r)
+		if !r.Success || firstText(message.English, r.Result) != `{"a":1}` {
+			t.Errorf("%s: %+v", body, r)
+		}
+	}
+	call(`{"server_key":"lab","tool_name":"hold","timeout":0.05}`).refusedAs(http.StatusGatewayTimeout, message.Timeout)
+	for _, body := range []string{
+		`{}`, `{"server_key":"lab"}`, `{"server_key":"lab","tool_name":"echo","arguments":[1]}`, `{"server_key":1,"tool_name":"echo"}`,
+		`{"server_key":"lab","tool_name":"echo","name":"fail"}`, `{"server_key":"lab","tool_name":"echo","timeout":0}`, `{"server_key":"lab","tool_name":"echo","timeout":3601}`,
+		`{"server_key":"lab","tool_name":"echo","timeout":"30"}`, `{"server_key":"lab","tool_name":"echo","session_id":"` + strings.Repeat("x", 129) + `"}`,
+	} {
 		call(body).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
 }
@@ -139,19 +164,20 @@ func TestCompatBatch(t *testing.T) {
 	}
 	const good, bad = `{"server_key":"lab","tool_name":"echo","arguments":{"n":1}}`, `{"server_key":"lab","tool_name":"fail"}`
 	var r api.CompatBatchResult
-	batch(good, bad, `{"server_key":"lab","tool_name":"refuse"}`, `{"server_key":"nobody","tool_name":"x"}`, good).into(http.StatusOK, &r)
-	if r.Success || r.Total != 5 || r.Passed != 2 || r.Failed != 3 || r.Duration <= 0 {
+	batch(good, bad, `{"server_key":"lab","tool_name":"refuse"}`, `{"server_key":"nobody","tool_name":"x"}`, good, `{"server_key":"calculator","name":"calculator","arguments":{}}`).into(http.StatusOK, &r)
+	if r.Success || r.Total != 6 || r.Passed != 2 || r.Failed != 4 || r.Duration <= 0 || r.Error != "4 of 6 calls failed." {
 		t.Errorf("it is %+v", r)
 	}
 	var codes []string
 	for _, one := range r.Results {
 		codes = append(codes, fmt.Sprint(one.Success, " ", one.Code, " ", one.Error != ""))
 	}
-	if want := []string{"true  false", "false  true", "false server_refused true", "false server_unknown true", "true  false"}; !slices.Equal(codes, want) {
+	if want := []string{"true  false", "false  true", "false server_refused true", "false server_unknown true", "true  false", "false arguments_invalid true"}; !slices.Equal(codes, want) {
 		t.Errorf("they are %q", codes)
 	}
+	r = api.CompatBatchResult{}
 	batch(good).into(http.StatusOK, &r)
-	if !r.Success || r.Results[0].ServerKey != "lab" || r.Results[0].ToolName != "echo" || firstText(r.Results[0].Result) != `{"n":1}` {
+	if !r.Success || r.Error != "" || r.Results[0].ServerKey != "lab" || r.Results[0].ToolName != "echo" || firstText(message.English, r.Results[0].Result) != `{"n":1}` {
 		t.Errorf("it is %+v", r)
 	}
 	batch(slices.Repeat([]string{good}, maxBatch)...).into(http.StatusOK, &r)
@@ -196,6 +222,12 @@ func TestCompatContext(t *testing.T) {
 	a := h.get("/mcp-context/tools").into(http.StatusOK, &openai)
 	h.get("/mcp-context/tools?format=anthropic").into(http.StatusOK, &anthropic)
 	h.get("/mcp-context/tools?format=raw").into(http.StatusOK, &plain)
+	for _, format := range []string{"openai", "anthropic", "raw", "system_prompt", "system-prompt"} {
+		some, whole := h.get("/mcp-context?format="+format), h.get("/mcp-context/tools?format="+format)
+		if some.status != http.StatusOK || string(some.body) != string(whole.body) {
+			t.Errorf("%s: %d %.200s, and %.200s", format, some.status, some.body, whole.body)
+		}
+	}
 	if diff := cmp.Diff(raw.Tools, plain.Tools); diff != "" || plain.Format != "raw" || anthropic.Format != "anthropic" || openai.Format != "openai" || openai.Total != raw.Total {
 		t.Errorf("the formats differ\n%s", diff)
 	}
@@ -223,7 +255,7 @@ func TestCompatContext(t *testing.T) {
 	if !whole.Success || len(whole.OpenAI) != whole.Total || len(whole.Anthropic) != whole.Total || len(whole.Tools) != whole.Total {
 		t.Errorf("it has %d, %d and %d of %d", len(whole.OpenAI), len(whole.Anthropic), len(whole.Tools), whole.Total)
 	}
-	markdown := h.get("/mcp-context/system-prompt")
+	markdown := h.do(ask{method: http.MethodGet, path: "/mcp-context/system-prompt", token: h.caller, header: map[string]string{"Accept": "text/markdown, */*"}})
 	if kind := markdown.header.Get("Content-Type"); !strings.HasPrefix(kind, "text/markdown") || string(markdown.body) != whole.SystemPrompt {
 		t.Errorf("%s: %.300s", kind, markdown.body)
 	}
@@ -237,7 +269,20 @@ func TestCompatContext(t *testing.T) {
 	if !prompt.Success || prompt.Total != whole.Total || !strings.Contains(prompt.SystemPrompt, "# 可用工具") || !strings.Contains(prompt.SystemPrompt, "必填") {
 		t.Errorf("it is %.500s", prompt.SystemPrompt)
 	}
-	h.get("/mcp-context/tools?format=xml").refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
+	for _, header := range []map[string]string{nil, {"Accept": "*/*"}} {
+		var same api.CompatPrompt
+		h.do(ask{method: http.MethodGet, path: "/mcp-context/system-prompt", token: h.caller, header: header}).into(http.StatusOK, &same)
+		if !same.Success || same.SystemPrompt != whole.SystemPrompt {
+			t.Errorf("%v: it is %.500s", header, same.SystemPrompt)
+		}
+	}
+	h.get("/mcp-context?format=system_prompt").into(http.StatusOK, &prompt)
+	if !prompt.Success || prompt.SystemPrompt != whole.SystemPrompt {
+		t.Errorf("it is %.500s", prompt.SystemPrompt)
+	}
+	for _, path := range []string{"/mcp-context/tools?format=xml", "/mcp-context?format=xml"} {
+		h.get(path).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
+	}
 	if got := oneLine("a\n# b\u2028c\r\n\x00" + strings.Repeat("x", 2000)); strings.ContainsAny(got, "\n\r\u2028\x00") || len([]rune(got)) != 1001 {
 		t.Errorf("it is %q", got)
 	}
@@ -258,11 +303,16 @@ func TestProxies(t *testing.T) {
 	}
 	var result api.ProxyCallResult
 	a = h.post("/tools/call", `{"toolName":"calculator__calculator","arguments":{"expression":"6*7"},"proxyId":"proxy-uuid-1"}`).into(http.StatusOK, &result)
-	if !result.Success || !strings.Contains(firstText(result.Result), "42") || !slices.Equal(membersOf(t, a.body), []string{"result", "success"}) {
+	if !result.Success || !strings.Contains(firstText(message.English, result.Result), "42") || !slices.Equal(membersOf(t, a.body), []string{"result", "success"}) {
 		t.Errorf("it is %s", a.body)
 	}
 	h.post("/tools/call", `{"toolName":"lab__fail","proxyId":"nobody-knows-it"}`).into(http.StatusOK, &result)
 	if !result.Success || !strings.Contains(string(result.Result), `"isError":true`) {
+		t.Errorf("it is %+v", result)
+	}
+	// What the hub refuses is no success, and says why for programs, too.
+	h.post("/tools/call", `{"toolName":"calculator__calculator","arguments":{},"proxyId":"proxy-uuid-1","timeout":30.5}`).into(http.StatusOK, &result)
+	if result.Success || result.Code != "arguments_invalid" || !strings.Contains(result.Error, "/expression") || !strings.Contains(string(result.Result), `"isError":true`) {
 		t.Errorf("it is %+v", result)
 	}
 	register(`{"proxyId":"proxy-uuid-1","requiredTools":["calculator__calculator"]}`).into(http.StatusOK, &got)
@@ -275,14 +325,18 @@ func TestProxies(t *testing.T) {
 		t.Errorf("the leases are %+v", list.Leases)
 	}
 	h.post("/proxies/unregister", `{"proxyId":"proxy-uuid-1"}`).into(http.StatusOK, nil)
-	h.post("/proxies/unregister", `{"proxyId":"proxy-uuid-1"}`).refusedAs(http.StatusNotFound, message.LeaseUnknown)
+	var done api.CompatDone
+	h.post("/proxies/unregister", `{"proxyId":"proxy-uuid-1"}`).into(http.StatusOK, &done) // once more, and it is as before
+	if !done.Success {
+		t.Error("it is no success")
+	}
 	for _, body := range []string{
 		`{"requiredTools":[]}`, `{"proxyId":"x"}`, `{"proxyId":"","requiredTools":[]}`, `{"proxyId":"` + strings.Repeat("x", 101) + `","requiredTools":[]}`,
 		`{"proxyId":"a\nb","requiredTools":[]}`, `{"proxyId":"x","requiredTools":[""]}`, `{"proxyId":"x","requiredTools":` + tooMany() + `}`,
 	} {
 		register(body).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
-	for _, body := range []string{`{}`, `{"toolName":"lab__echo","arguments":"x"}`, `{"toolName":"lab__echo","proxyId":"a\nb"}`, `{"tool":"lab__echo"}`} {
+	for _, body := range []string{`{}`, `{"toolName":"lab__echo","arguments":"x"}`, `{"toolName":"lab__echo","proxyId":"a\nb"}`, `{"toolName":"lab__echo","timeout":-1}`, `{"tool":"lab__echo"}`} {
 		h.post("/tools/call", body).refusedAs(http.StatusUnprocessableEntity, message.BodyInvalid)
 	}
 	if p := h.post("/tools/call", `{"toolName":"lab__nothing"}`).refusedAs(http.StatusNotFound, message.ToolUnknown); p.Remedy == "" {
@@ -296,4 +350,71 @@ func TestProxies(t *testing.T) {
 // tooMany is a list of more tools than a proxy may need.
 func tooMany() string {
 	return `["` + strings.Join(slices.Repeat([]string{"x"}, 1001), `","`) + `"]`
+}
+
+// What the rules say to a call is said for programs, too, by each of the paths; the
+// result that a model reads is there all the same.
+func TestCompatRefusals(t *testing.T) {
+	h := open(t, `{"mcpServers":{},"policy":{"rules":[{"effect":"deny","tool":"lab__fail","because":"never"},{"effect":"ask","tool":"lab__echo"}]},"approval":{"hold":"1s"}}`)
+	h.enforce()
+	h.change(http.MethodPost, "/servers/lab/start", "").into(http.StatusOK, nil)
+	for tool, code := range map[string]message.Code{"fail": message.PolicyDenied, "echo": message.ApprovalPending} {
+		var proxied api.ProxyCallResult
+		h.post("/tools/call", `{"toolName":"lab__`+tool+`"}`).into(http.StatusOK, &proxied)
+		if proxied.Success || proxied.Code != string(code) || proxied.Error == "" || !strings.Contains(string(proxied.Result), `"isError":true`) {
+			t.Errorf("%s: a proxy is told %+v", tool, proxied)
+		}
+		one := `{"server_key":"lab","tool_name":"` + tool + `"}`
+		var r api.CompatToolResult
+		h.post("/mcp-test/stdio/tools/call", one).into(http.StatusOK, &r)
+		if r.Success || r.Code != string(code) || r.Error != proxied.Error || len(r.Result) == 0 {
+			t.Errorf("%s: a trial is told %+v", tool, r)
+		}
+		var all api.CompatBatchResult
+		h.post("/mcp-test/stdio/tools/batch", `{"calls":[`+one+`]}`).into(http.StatusOK, &all)
+		if got := all.Results[0]; all.Success || all.Error == "" || got.Code != string(code) || got.Error != proxied.Error {
+			t.Errorf("%s: a batch is told %+v", tool, all)
+		}
+		var c api.CallResult
+		h.call(`{"tool":"lab__`+tool+`"}`).into(http.StatusOK, &c)
+		if c.Code != string(code) || !c.IsError {
+			t.Errorf("%s: it is %+v", tool, c)
+		}
+	}
+}
+
+// A tool that failed without a word has an error to be told all the same.
+func TestFirstText(t *testing.T) {
+	for raw, want := range map[string]string{
+		`{"content":[{"type":"image","data":"","mimeType":"x"},{"type":"text","text":""},{"type":"text","text":"so"}],"isError":true}`: "so",
+		`{"content":[],"isError":true}`:                 "The tool says that it failed, and does not say why.",
+		`{"isError":true}`:                              "The tool says that it failed, and does not say why.",
+		`{"content":[{"type":"image"}],"isError":true}`: "The tool says that it failed, and does not say why.",
+	} {
+		if got := firstText(message.English, []byte(raw)); got != want {
+			t.Errorf("%s: %q", raw, got)
+		}
+	}
+}
+
+// What there is none of is empty in every answer, and not null.
+func TestCompatHasNoNulls(t *testing.T) {
+	h := open(t, `{"mcpServers":{"far":{"url":"https://far.example/mcp","enabled":false},"off":{"command":"x","enabled":false}}}`)
+	h.change(http.MethodPost, "/servers/lab/start", "").into(http.StatusOK, nil)
+	for _, path := range []string{
+		"/mcp", "/host/servers", "/host/tools", "/host/sessions/-/confirmations", "/mcp-test/stdio/status", "/mcp-context", "/mcp-context/tools",
+		"/mcp-context?format=raw", "/mcp-context?format=anthropic", "/tools",
+	} {
+		if a := h.get(path); a.status != http.StatusOK || strings.Contains(string(a.body), ":null") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	for path, body := range map[string]string{
+		"/proxies/register": `{"proxyId":"p","requiredTools":[]}`, "/mcp-test/stdio/tools/batch": `{"calls":[{"server_key":"x","tool_name":"y"}]}`,
+		"/mcp/config": `{"name":"a","command":"b"}`, "/mcp/off/toggle": `{"enabled":false}`, "/host/servers/stdio/lab/stop": "", "/mcp-test/stdio/start": `{"server_key":"lab"}`,
+	} {
+		if a := h.change(http.MethodPost, path, body); a.status != http.StatusOK || strings.Contains(string(a.body), ":null") {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
 }

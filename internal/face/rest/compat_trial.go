@@ -1,12 +1,14 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/call"
@@ -75,17 +77,23 @@ func (d *Door) compatTrials() {
 
 func (d *Door) compatStart(ctx context.Context, in *compatStartInput) (*compatHostDoneOutput, error) {
 	b := &in.Body
-	if unsaid(b.Command) {
-		k, err := d.startable(ctx, b.ServerKey)
-		if err == nil {
-			err = d.opt.Control.Start(ctx, k.key)
-		}
-		if err != nil {
-			return nil, failed(err)
-		}
-		return d.hostDone(ctx, k.key, message.Say("The server is running."))
+	limit, err := seconds(b.Timeout)
+	if err != nil {
+		return nil, failed(err)
 	}
-	key, err := d.define(ctx, b)
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	key := b.ServerKey
+	if unsaid(b.Command) {
+		var k known
+		k, err = d.startable(ctx, key)
+		key = k.key
+	} else {
+		key, err = d.define(ctx, b)
+	}
 	if err == nil {
 		err = d.opt.Control.Start(ctx, key)
 	}
@@ -95,20 +103,41 @@ func (d *Door) compatStart(ctx context.Context, in *compatStartInput) (*compatHo
 	return d.hostDone(ctx, key, message.Say("The server is running."))
 }
 
+// maxSeconds is the longest time limit that these paths take.
+const maxSeconds = 3600
+
+// seconds is a time limit as these paths have it; 0 for none.
+func seconds(n *float64) (time.Duration, error) {
+	switch {
+	case n == nil:
+		return 0, nil
+	case !(*n > 0 && *n <= maxSeconds):
+		return 0, unfit(message.Say(`body: "timeout" must be seconds, more than 0 and at most %d`, maxSeconds))
+	}
+	return max(time.Duration(*n*float64(time.Second)), 1), nil
+}
+
 // define writes a server into the configuration once it is known to work. One that
 // is there and is run in the same way stays as it is.
 func (d *Door) define(ctx context.Context, b *api.CompatStart) (string, error) {
-	if b.ServerKey == "" {
+	key := b.ServerKey
+	switch {
+	case key == "" && unsaid(b.Name):
 		return "", unfit(message.Say(`body: "name" or "server_key" is needed`))
+	case key == "":
+		key = keyOfName(*b.Name)
 	}
-	if s, err := d.opt.Control.Server(b.ServerKey); err == nil {
+	if s, err := d.opt.Control.Server(key); err == nil {
 		def := &s.Definition
 		if def.Command == *b.Command && slices.Equal(def.Args, b.Args) && b.Env == nil {
-			return b.ServerKey, nil
+			return key, nil
 		}
-		return "", hub.E(message.ServerExists, nil, "server", message.Quote(b.ServerKey))
+		return "", hub.E(message.ServerExists, nil, "server", message.Quote(key))
 	}
 	e := newEntry(nil)
+	if !unsaid(b.Name) {
+		e.set(*b.Name, "name")
+	}
 	e.set(*b.Command, "command")
 	if len(b.Args) > 0 {
 		e.set(b.Args, "args")
@@ -116,29 +145,36 @@ func (d *Door) define(ctx context.Context, b *api.CompatStart) (string, error) {
 	if len(b.Env) > 0 {
 		e.set(b.Env, "env")
 	}
-	probe, err := d.opt.Control.Test(ctx, b.ServerKey, e.json())
+	probe, err := d.opt.Control.Test(ctx, key, e.json())
 	if err == nil && probe.Failed != "" {
 		err = probe.Fault
 	}
 	if err != nil {
 		return "", err
 	}
-	return d.opt.Control.Add(b.ServerKey, e.json())
+	return d.opt.Control.Add(key, e.json())
 }
 
 // try calls one server's tool.
 func (d *Door) try(ctx context.Context, c *api.CompatToolCall) (api.CompatToolResult, error) {
-	name, err := d.nameOf(ctx, c.ServerKey, c.ToolName)
+	tool := cmp.Or(c.ToolName, c.Name)
+	switch {
+	case tool == "" || c.ToolName != "" && c.Name != "" && c.ToolName != c.Name:
+		return api.CompatToolResult{}, unfit(message.Say(`body: "tool_name" or "name" is needed, and they must not contradict`))
+	case utf8.RuneCountInString(c.SessionID) > maxSession:
+		return api.CompatToolResult{}, unfit(message.Say(`body: "session_id" must have at most %d characters`, maxSession))
+	}
+	name, err := d.nameOf(ctx, c.ServerKey, tool)
 	if err != nil {
 		return api.CompatToolResult{}, err
 	}
-	result, err := d.carry(ctx, name, c.Arguments, "")
+	result, err := d.carry(ctx, &carried{tool: name, arguments: c.Arguments, session: c.SessionID, timeout: c.Timeout})
 	if err != nil {
 		return api.CompatToolResult{}, err
 	}
-	r := api.CompatToolResult{Success: !result.IsError, Result: result.Result, Duration: result.Duration}
+	r := api.CompatToolResult{Success: !result.IsError, Result: result.Result, Code: result.Code, Duration: result.Duration}
 	if result.IsError {
-		r.Error = firstText(result.Result)
+		r.Error = firstText(lang(ctx), result.Result)
 	}
 	return r, nil
 }
@@ -177,33 +213,47 @@ func (d *Door) nameOf(ctx context.Context, server, tool string) (string, error) 
 	return qualified, nil // it is not known yet, or is not offered, and the call will tell
 }
 
-// carry makes a call of a tool in the conversation that has the name.
-func (d *Door) carry(ctx context.Context, tool string, arguments json.RawMessage, session string) (*api.CallResult, error) {
+// carried is a call of a tool by these paths.
+type carried struct {
+	tool      string // by the name by which it is called
+	arguments json.RawMessage
+	session   string   // as the caller names the conversation; "" for none
+	timeout   *float64 // seconds; nil for no limit but the server's
+}
+
+// carry makes a call.
+func (d *Door) carry(ctx context.Context, c *carried) (*api.CallResult, error) {
+	arguments := c.arguments
 	if string(arguments) == "null" {
 		arguments = nil
 	}
 	if len(arguments) > 0 && arguments[0] != '{' {
 		return nil, unfit(message.Say(`body: "arguments" must be an object`))
 	}
-	m, err := callMessage(&api.Call{Tool: tool, Arguments: arguments}, false)
+	limit, err := seconds(c.timeout)
+	if err != nil {
+		return nil, err
+	}
+	m, err := callMessage(&api.Call{Tool: c.tool, Arguments: arguments}, false)
 	if err != nil {
 		return nil, err
 	}
 	p := principal(ctx)
 	return d.do(ctx, &call.Request{
-		Principal: p, SessionRef: callstate.Named(p, session), Viewer: viewer(ctx, ""),
-		Message: m, Lang: lang(ctx), Exchange: silent{},
+		Principal: p, SessionRef: callstate.Named(p, c.session), Viewer: viewer(ctx, ""),
+		Message: m, Lang: lang(ctx), Exchange: silent{}, Timeout: limit,
 	})
 }
 
-// firstText is what a result says first.
-func firstText(raw []byte) string {
+// firstText is what the result of a tool that failed says first, or that it says
+// nothing.
+func firstText(l message.Lang, raw []byte) string {
 	for item := range wire.Array(raw, wire.Lookup(raw, wire.Value(raw), "content")) {
-		if text, ok := wire.String(raw, wire.Lookup(raw, item, "text")); ok {
+		if text, ok := wire.String(raw, wire.Lookup(raw, item, "text")); ok && text != "" {
 			return text
 		}
 	}
-	return ""
+	return message.Say("The tool says that it failed, and does not say why.").In(l)
 }
 
 func (d *Door) batch(ctx context.Context, in *compatBatchInput) (*compatBatchOutput, error) {
@@ -236,6 +286,9 @@ func (d *Door) batch(ctx context.Context, in *compatBatchInput) (*compatBatchOut
 		}
 	}
 	out.Body.Failed = out.Body.Total - out.Body.Passed
+	if out.Body.Failed > 0 {
+		out.Body.Error = message.Say("%d of %d calls failed.", out.Body.Failed, out.Body.Total).In(lang(ctx))
+	}
 	out.Body.Success, out.Body.Duration = out.Body.Failed == 0, milliseconds(time.Since(began))
 	return out, nil
 }
@@ -259,7 +312,7 @@ func (s *sizes) take(n int) bool {
 
 // tried is how one call of a batch went.
 func (d *Door) tried(ctx context.Context, c *api.CompatToolCall, room *sizes) api.CompatBatchItem {
-	item := api.CompatBatchItem{ServerKey: c.ServerKey, ToolName: c.ToolName}
+	item := api.CompatBatchItem{ServerKey: c.ServerKey, ToolName: cmp.Or(c.ToolName, c.Name)}
 	began := time.Now()
 	r, err := d.try(ctx, c)
 	if err != nil {

@@ -33,7 +33,7 @@ func (d *Door) events() {
 			"greater than that of every event before. Without an id it begins with what happens now. With one it goes on after that event, " +
 			"also over restarts of the hub, for as long as events are kept: 24 hours or 64 MiB. Where events are missing, a `gap` tells so. " +
 			"A comment comes every 15 seconds if nothing else does.\n\n" +
-			"Operators see everything of their tenant, and those of the hub itself that of all. Others see servers and lists, and of calls, states and requests for approval those of their own; who may decide sees all requests of the tenant.",
+			"Operators see everything of their tenant, and those of the hub itself that of all. Others see servers and lists, and of calls, states and requests for approval those of their own; who may decide sees all requests of the tenant. By a token with a scope those of the servers within it are seen.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.followEvents)
 	for _, response := range d.api.OpenAPI().Paths["/events"].Get.Responses {
@@ -46,7 +46,7 @@ func (d *Door) events() {
 
 func (d *Door) followEvents(ctx context.Context, in *eventsInput) (*streamOutput, error) {
 	p := principal(ctx)
-	filter := events.Filter{Kinds: in.Kinds, Server: in.Server, Tenant: records(ctx), Decides: p.Role.May(hub.MayDecide)}
+	filter := events.Filter{Kinds: in.Kinds, Server: in.Server, Tenant: records(ctx), Servers: inScope(ctx), Decides: p.Role.May(hub.MayDecide)}
 	if !p.Role.May(hub.MayOperate) {
 		filter.Subject = p.Subject
 	}
@@ -89,7 +89,7 @@ func (d *Door) tell(c huma.Context, reader *events.Reader, next []events.Event, 
 	text := append(strconv.AppendInt([]byte("retry: "), reconnect.Milliseconds(), 10), "\n\n"...)
 	for {
 		for i := range next {
-			if text = appendFrame(text, &next[i]); len(text) >= written {
+			if text = d.appendFrame(c.Context(), text, &next[i]); len(text) >= written {
 				if !s.write(text) {
 					return
 				}
@@ -119,11 +119,14 @@ func (d *Door) tell(c huma.Context, reader *events.Reader, next []events.Event, 
 	}
 }
 
-// appendFrame appends an event as the stream has it.
-func appendFrame(b []byte, e *events.Event) []byte {
+// appendFrame appends an event as the stream has it, and as whoever asks may know it.
+func (d *Door) appendFrame(ctx context.Context, b []byte, e *events.Event) []byte {
 	b = strconv.AppendInt(append(b, "id: "...), e.ID, 10)
 	b = append(b, "\nevent: "...)
 	b = append(b, e.Kind...)
 	b = append(b, "\ndata: "...)
+	if who := principal(ctx); e.Kind == api.KindServerChanged && !who.Hubwide() {
+		return append(append(b, d.blind(&who, e.AppendData(nil))...), "\n\n"...)
+	}
 	return append(e.AppendData(b), "\n\n"...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/approval"
 	"github.com/toolcrib/toolcrib/internal/audit"
+	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
@@ -189,7 +190,7 @@ func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) 
 	var how string
 	switch {
 	case len(r.Arguments) == 0:
-		g.ArgumentsHash = q.Hash
+		g.ArgumentsHash = call.GrantHash(q)
 	case r.Arguments[0] == '{':
 		if err := json.Unmarshal(r.Arguments, &g.Members); err != nil {
 			return approval.Grant{}, unfit(message.Say("remember.arguments: it cannot be read"))
@@ -198,7 +199,7 @@ func rememberedOf(q *approval.Request, r *api.Remember) (approval.Grant, error) 
 			return approval.Grant{}, unfit(message.Say(`remember.arguments: it must be "exact", "any" or an object that has members`))
 		}
 	case json.Unmarshal(r.Arguments, &how) == nil && how == "exact":
-		g.ArgumentsHash = q.Hash
+		g.ArgumentsHash = call.GrantHash(q)
 	case how == "any":
 	default:
 		return approval.Grant{}, unfit(message.Say(`remember.arguments: it must be "exact", "any" or an object that has members`))

@@ -38,20 +38,25 @@ func (d *Door) identity() {
 	add(d, operation{
 		id: "listTokens", method: http.MethodGet, path: "/tokens", group: aboutIdentity, needs: hub.MayManage,
 		summary: "The API tokens, also those that are good no more",
-		about:   "A tenant's administrator sees those of the tenant. The tokens themselves are known to nobody.",
+		about:   "A tenant's administrator sees those of the tenant, and who shows a token with a scope those within it. The tokens themselves are known to nobody.",
 	}, d.listTokens)
 	add(d, operation{
 		id: "createToken", method: http.MethodPost, path: "/tokens", group: aboutIdentity, needs: hub.MayManage,
-		summary: "Make an API token", about: "It is told this once. It allows no more than who asks may: neither in role, nor in tenant, nor in scope.",
+		summary: "Make an API token", about: "It is told this once. It allows no more than who asks may: neither in role, nor in tenant, nor in scope; and by a token it is good no longer than that one.",
 		status: http.StatusCreated, limit: 1, errors: []int{http.StatusNotFound},
 		example: map[string]any{"subject": "build-server", "role": "caller", "scopes": []string{"server:git"}, "expires": "30d"},
 	}, d.createToken)
 	add(d, operation{
 		id: "revokeToken", method: http.MethodDelete, path: "/tokens/{id}", group: aboutIdentity, needs: hub.MayManage,
-		summary: "Have an API token let nobody in any more", about: "Streams that it has opened end. Other hubs on the same database know of it within seconds.",
-		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+		summary: "Have an API token let nobody in any more, nor those that were made by it",
+		about:   "Streams that they have opened end. Other hubs on the same database know of it within seconds. Each token that was revoked with it is an act of its own in the record.",
+		errors:  []int{http.StatusNotFound, http.StatusUnprocessableEntity},
 	}, func(ctx context.Context, in *tokenIDInput) (*struct{}, error) {
-		return nil, failed(d.opt.Identity.Book().Revoke(ctx, principal(ctx), in.ID))
+		also, err := d.opt.Identity.Book().Revoke(ctx, principal(ctx), in.ID)
+		for _, id := range also {
+			actAlso(ctx, "id="+message.Quote(id)+" with="+message.Quote(in.ID))
+		}
+		return nil, failed(err)
 	})
 	add(d, operation{
 		id: "listTenants", method: http.MethodGet, path: "/tenants", group: aboutIdentity, needs: hub.MayManage, hubwide: true,
@@ -154,7 +159,7 @@ func lifetime(text string) (time.Duration, bool) {
 func tokenOf(t auth.Token) api.Token {
 	return api.Token{
 		ID: t.ID, Subject: t.Subject, Tenant: t.Tenant, Role: string(t.Role), Scopes: some(t.Scope.Words()), Note: t.Note,
-		Created: t.Created, By: t.By, Expires: instant(t.Expires), Used: instant(t.Used), Revoked: instant(t.Revoked),
+		Created: t.Created, By: t.By, Parent: t.Parent, Expires: instant(t.Expires), Used: instant(t.Used), Revoked: instant(t.Revoked),
 		Good: t.Good(time.Now()),
 	}
 }

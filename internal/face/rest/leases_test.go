@@ -31,8 +31,8 @@ func TestLeases(t *testing.T) {
 	var list api.LeaseList
 	h.get("/leases").into(http.StatusOK, &list)
 	want := []api.Lease{
-		{Holder: "voice 名/1", Server: "calculator", Count: 1},
-		{Holder: "voice 名/1", Server: "datetime", Tool: "get_current_time", Count: 1},
+		{Holder: "voice 名/1", Subject: "local", Server: "calculator", Count: 1},
+		{Holder: "voice 名/1", Subject: "local", Server: "datetime", Tool: "get_current_time", Count: 1},
 	}
 	if !slices.Equal(list.Leases, want) {
 		t.Errorf("the leases are %+v", list.Leases)

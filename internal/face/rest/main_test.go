@@ -140,6 +140,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	must(t, err)
 	desk, err := approval.Open(context.Background(), approval.Options{
 		DB: db, Node: auditKeys.Node(), Seal: h.secrets, Bus: news, Log: log, Settings: func() hub.Approval { return hub.Approval{} },
+		Made: func(token string, by hub.Principal) bool { return h.book.Made(token, by) },
 	})
 	must(t, err)
 	h.book, err = auth.OpenBook(context.Background(), auth.BookOptions{DB: db, Log: log})
@@ -153,7 +154,10 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	must(t, err)
 	gate := auth.NewGate(auth.GateOptions{Tokens: tokens, Book: h.book, Log: log})
 	usual, _ := policy.Compile(hub.Policy{})
-	pipeline := call.New(call.Options{Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk, Policy: h.rules.Load})
+	pipeline := call.New(call.Options{
+		Catalog: h.catalog, Fleet: f, Bus: news, Log: log, States: states, Audit: record, Approvals: desk, Policy: h.rules.Load,
+		Settings: func() call.Settings { return call.Settings{Approval: c.Source().Config.Approval} },
+	})
 	h.calls, h.db, h.record = pipeline.Calls(), db, record
 	h.door = New(Options{
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),

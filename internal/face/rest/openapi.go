@@ -86,7 +86,7 @@ func refusals() map[int]string {
 		http.StatusForbidden:      "`approval_own`: nobody decides about their own calls; `approval_second`: a second person has to agree; `role_refused` or `admin_required`: the role of the token has not the right that is needed; `hubwide_required`: the token is a tenant's; `scope_refused`: the token is for something else; `grant_refused`: a token would allow more than that of who asks; `same_origin_needed`: a cookie without the page that it belongs to",
 		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown`, `call_unknown`, `approval_unknown`, `grant_unknown`, `token_unknown` or `tenant_unknown`",
 		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
-		http.StatusConflict: "`server_exists`, `server_builtin`, `preset_kept`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
+		http.StatusConflict: "`server_exists`, `server_builtin`, `preset_kept`, `preset_fixed`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
 			"`approval_decided`, `approval_undecided`, `approval_confirm`, `approval_changed`, `approval_taken`, `approval_expired`, " +
 			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept`, `state_under_way`, `tenant_exists` or `tenant_in_use`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",
@@ -95,7 +95,7 @@ func refusals() map[int]string {
 		http.StatusUnprocessableEntity: "`body_invalid`, `params_invalid`, `config_invalid` with every problem, `entry_ignored`, `approval_invalid`, `grant_invalid`, " +
 			"`import_key_unknown`, `index_invalid`, `secret_refused`, `audit_cursor_unknown` or `audit_head_invalid`",
 		http.StatusPreconditionRequired: "`etag_missing`: If-Match is needed",
-		http.StatusTooManyRequests:      "`limited` or `queue_full`, with `Retry-After`; `queue_expired`, `too_many_own_connections`, `tests_busy`, `approvals_full` or `token_throttled`, or `upstream_login_busy`",
+		http.StatusTooManyRequests:      "`limited` or `queue_full`, with `Retry-After`; `queue_expired`, `too_many_own_connections`, `tests_busy`, `approvals_full` or `token_throttled`, `upstream_login_busy` or `upstream_logins_full`",
 		http.StatusInternalServerError:  "`config_unreadable`, `config_unwritable`, `file_unwritable` or `internal`",
 		http.StatusBadGateway:           "Something about the server, by its code: `server_refused`, `server_exited`, `outcome_unknown` and others",
 		http.StatusServiceUnavailable:   "`server_down` with the reason, `server_circuit_open`, `shutting_down`, `audit_unwritable`, `audit_unreadable`, `store_full`, `store_busy` or `store_unavailable`",

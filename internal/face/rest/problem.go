@@ -199,10 +199,10 @@ func Status(code message.Code) int {
 	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
 		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown, message.LoginOff:
 		return http.StatusNotFound
-	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
+	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.PresetFixed, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
 		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept,
-		message.ApprovalStale, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
+		message.ApprovalStale, message.CallOvertaken, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
@@ -211,7 +211,7 @@ func Status(code message.Code) int {
 	case message.ConfigInvalid, message.EntryIgnored, message.BodyInvalid, message.ParamsInvalid, message.ArgumentsInvalid, message.CursorUnknown,
 		message.SecretRefused, message.ImportKeyUnknown, message.ApprovalInvalid, message.GrantInvalid, message.IndexInvalid, message.AuditCursorUnknown, message.AuditHeadInvalid:
 		return http.StatusUnprocessableEntity
-	case message.UpstreamLoginBusy, message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany, message.ApprovalsFull:
+	case message.UpstreamLoginBusy, message.UpstreamLoginsFull, message.TestsBusy, message.TokenThrottled, message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany, message.ApprovalsFull:
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout

@@ -52,7 +52,7 @@ type (
 // record registers what the record tells of calls.
 func (d *Door) record() {
 	who := " An operator sees all calls of its tenant, and one of the hub itself those of all tenants; whoever needs no token those of the hub itself, " +
-		"without arguments, and others the calls of their own."
+		"without arguments, and others the calls of their own. By a token with a scope those of the servers within it are seen."
 	add(d, operation{
 		id: "listCalls", method: http.MethodGet, path: "/calls", group: aboutTools, summary: "The calls in the record, newest first",
 		about:  "By the time at which they ended, and those under way by that at which they began: of those, such are there that may change something." + who,
@@ -82,7 +82,8 @@ func (d *Door) listCalls(ctx context.Context, in *callListInput) (*callListOutpu
 }
 
 func (d *Door) getCall(ctx context.Context, in *callInputID) (*callOutput, error) {
-	f := audit.Filter{Call: in.ID, Tenant: records(ctx), Subject: visible(ctx)}
+	f := whose(ctx)
+	f.Call = in.ID
 	page, err := d.opt.Audit.Query(ctx, f, "", 1)
 	if err != nil {
 		return nil, failed(err)
@@ -103,25 +104,30 @@ func visible(ctx context.Context) string {
 	return who.Principal.Subject
 }
 
+// whose is which calls whoever asks may see: those of the tenant or his own, and of
+// the servers within the scope of what he shows.
+func whose(ctx context.Context) audit.Filter {
+	return audit.Filter{Tenant: records(ctx), Subject: visible(ctx), Servers: inScope(ctx)}
+}
+
 // sessionRef is the form of a session's name in the record.
 var sessionRef = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
 // filter is what the query asks the record for. What whoever asks may not see is
 // as if it were not there.
 func (q *RecordFilter) filter(ctx context.Context, now time.Time) (audit.Filter, error) {
-	f := audit.Filter{
-		Session: q.Session, Subject: q.Subject, Door: hub.Door(q.Door), Server: q.Server, Tool: q.Tool, Method: q.Method,
-		Tenant: records(ctx), Code: q.Code, Text: q.Text, Node: q.Node, Verdict: q.Verdict, Risk: q.Risk,
-	}
+	f := whose(ctx)
+	f.Session, f.Door, f.Server, f.Tool, f.Method = q.Session, hub.Door(q.Door), q.Server, q.Tool, q.Method
+	f.Code, f.Text, f.Node, f.Verdict, f.Risk = q.Code, q.Text, q.Node, q.Verdict, q.Risk
 	if q.Session != "" && !sessionRef.MatchString(q.Session) {
 		f.Session = callstate.Named(principal(ctx), q.Session)
 	}
-	if own := visible(ctx); own != "" {
-		if q.Subject != "" && q.Subject != own {
-			f.Outcomes = []hub.Outcome{"none"} // which no call has
-			return f, nil
-		}
-		f.Subject = own
+	switch {
+	case f.Subject == "":
+		f.Subject = q.Subject
+	case q.Subject != "" && q.Subject != f.Subject:
+		f.Outcomes = []hub.Outcome{"none"} // which no call has
+		return f, nil
 	}
 	for _, o := range q.Outcome {
 		if o == "under_way" {
@@ -166,13 +172,17 @@ func recordView(ctx context.Context, c *audit.Call) api.CallRecord {
 		Name: c.Name, Server: c.Server, Tool: c.Tool, Changing: c.Changing, Verdict: c.Verdict,
 		Mode: string(c.Mode), Risk: c.Risk, Rule: c.Rule, Policy: c.Policy, Approval: c.Approval, Grant: c.Grant, Tenant: c.Tenant,
 		Outcome: string(c.Outcome), Code: c.Code, Reason: c.Reason, Cached: c.Cached,
-		Queued: milliseconds(c.Queued), Duration: milliseconds(c.Duration), Bytes: c.Bytes, Trace: c.Trace,
+		Queued: milliseconds(c.Queued), Held: milliseconds(c.Held), Duration: milliseconds(c.Duration), Bytes: c.Bytes, Trace: c.Trace,
 		Node: c.Node, Seq: c.Seq, Intent: c.Intent,
 	}
 	if !c.Ended.IsZero() {
 		v.Ended = &c.Ended
 	}
+	scope := hub.Scope(principal(ctx).Scope)
 	for _, a := range c.Attempts {
+		if !scope.Server(a.Server) {
+			continue // of a pool
+		}
 		v.Attempts = append(v.Attempts, api.EventAttempt{Server: a.Server, Code: a.Code, Duration: milliseconds(a.Duration)})
 	}
 	if principal(ctx).Role.May(hub.MayOperate) {

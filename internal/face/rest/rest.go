@@ -73,6 +73,7 @@ type Door struct {
 	mux *http.ServeMux
 
 	bodyLimit, beat time.Duration
+	refusals        *auth.Meter // that are recorded, by who was refused
 
 	closed chan struct{} // closed by Close
 	end    sync.Once
@@ -84,7 +85,7 @@ func New(opt Options) *Door {
 	if opt.Language == nil {
 		opt.Language = func() message.Lang { return message.English }
 	}
-	d := &Door{opt: opt, mux: http.NewServeMux(), bodyLimit: bodyLimit, beat: beatEvery, closed: make(chan struct{})}
+	d := &Door{opt: opt, mux: http.NewServeMux(), bodyLimit: bodyLimit, beat: beatEvery, closed: make(chan struct{}), refusals: auth.NewMeter(mostRefusals, refusalsWithin)}
 	json := huma.Format{Marshal: encode, Unmarshal: decode}
 	d.api = humago.NewWithPrefix(d.mux, api.Base, huma.Config{
 		OpenAPI:       description(),

@@ -26,7 +26,7 @@ func (d *Door) callStates() {
 	const place = "/states/{session}"
 	add(d, operation{
 		id: "listStates", method: http.MethodGet, path: "/states", group: aboutTools, summary: "The sessions that show a call, the one that called last first",
-		about: "Operators see those of all callers of their tenant, others their own. What changes comes as events named `call.state`.",
+		about: "Operators see those of all callers of their tenant, others their own; by a token with a scope, those of servers within it. What changes comes as events named `call.state`.",
 	}, func(ctx context.Context, _ *struct{}) (*stateListOutput, error) {
 		p, now := principal(ctx), time.Now()
 		out := &stateListOutput{api.CallStateList{States: []api.CallState{}}}
@@ -45,7 +45,7 @@ func (d *Door) callStates() {
 	})
 	add(d, operation{
 		id: "retryState", method: http.MethodPost, path: place + "/retry", group: aboutTools, needs: hub.MayCall, summary: "Make the call of a session that failed once more",
-		about: "With the same arguments and on behalf of the same caller, if `canRetry` says so. " +
+		about: "With the same arguments and on behalf of the same caller, if `canRetry` says so; the rules hold for both, and neither decides about it. " +
 			"It is a person's decision: the call is made also if it may have taken effect before.",
 		errors: unanswered(),
 	}, d.retry)
@@ -59,7 +59,7 @@ func (d *Door) callStates() {
 }
 
 // state finds what a session shows, and by which name it is kept. One that whoever
-// asks may not see is as one that is not there.
+// asks may not see is as one that is not there, and has no name.
 func (d *Door) state(ctx context.Context, session string) (name string, s hub.CallState) {
 	p := principal(ctx)
 	named := callstate.Named(p, session)
@@ -68,13 +68,16 @@ func (d *Door) state(ctx context.Context, session string) (name string, s hub.Ca
 			return name, s
 		}
 	}
-	return named, hub.CallState{Session: session, Tenant: p.Tenant, Subject: p.Subject, Status: hub.CallIdle}
+	return "", hub.CallState{Session: session, Tenant: p.Tenant, Subject: p.Subject, Status: hub.CallIdle}
 }
 
 // seesState reports whether a principal may see what a session shows: its own, and
-// whoever operates those of all callers of its tenant, or of all tenants.
+// whoever operates those of all callers of its tenant, or of all tenants; of servers
+// within its scope.
 func seesState(p *hub.Principal, s *hub.CallState) bool {
 	switch {
+	case !hub.Scope(p.Scope).Server(s.Server):
+		return false
 	case oversees(p):
 		return true
 	case s.Tenant != p.Tenant:
@@ -90,7 +93,7 @@ func (d *Door) retry(ctx context.Context, in *stateInput) (*retryOutput, error) 
 	if err != nil {
 		return nil, failed(err)
 	}
-	result, err := d.again(ctx, name, again)
+	result, err := d.again(ctx, name, again, principal(ctx))
 	again.Call.End(hub.OutcomeFailed, err, nil) // if that has not been done
 	if err != nil {
 		return nil, failed(err)
@@ -98,7 +101,9 @@ func (d *Door) retry(ctx context.Context, in *stateInput) (*retryOutput, error) 
 	return &retryOutput{*result}, nil
 }
 
-func (d *Door) again(ctx context.Context, name string, again *callstate.Retry) (*api.CallResult, error) {
+// again makes a call once more for who has made it. It is the call of who has that
+// done as well, whose rights are those of now.
+func (d *Door) again(ctx context.Context, name string, again *callstate.Retry, by hub.Principal) (*api.CallResult, error) {
 	m, err := request(again.Raw)
 	if err != nil {
 		return nil, err
@@ -107,7 +112,7 @@ func (d *Door) again(ctx context.Context, name string, again *callstate.Retry) (
 		name = "" // it has no session
 	}
 	return d.do(ctx, &call.Request{
-		Principal: again.Principal, SessionRef: name, Viewer: again.Viewer, Message: m, Level: again.Level, Lang: again.Lang,
+		Principal: again.Principal, Retrier: &by, SessionRef: name, Viewer: again.Viewer, Message: m, Level: again.Level, Lang: again.Lang,
 		Exchange: silent{}, Timeout: again.Timeout, MaxRetries: &again.MaxRetries, UserMessage: again.UserMessage, Again: again.Call,
 	})
 }

@@ -6,9 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
 )
 
 // state is what a session shows to whoever has the token.
@@ -81,6 +84,47 @@ func TestStateUnderWay(t *testing.T) {
 	}
 	if a := h.do(ask{method: http.MethodDelete, path: "/states/s"}); a.status != http.StatusNoContent {
 		t.Errorf("of an idle session: %d %s", a.status, a.body)
+	}
+}
+
+// Whoever has another one's call made once more has set it off, and does not decide
+// about it.
+func TestStateRetryIsBoths(t *testing.T) {
+	h := open(t, `{"mcpServers":{},"policy":{"defaults":{"medium":"allow","high":"allow"},"rules":[{"id":"never","effect":"deny","server":"lab","caller":"watch"}]}}`)
+	h.call(`{"tool":"lab__fail","arguments":{"a":1},"session":"s","maxRetries":3}`).into(http.StatusOK, nil)
+	first := h.state("s", "")
+	retry := func(token string) *answer {
+		return h.do(ask{method: http.MethodPost, path: "/states/" + first.Session + "/retry", token: token})
+	}
+	h.enforce()
+	var result api.CallResult
+	retry(h.issue("watch", hub.RoleOperator)).into(http.StatusOK, &result)
+	if result.Code != string(message.PolicyDenied) {
+		t.Errorf("somebody who may not call it had it called: %+v", result)
+	}
+	rules, faults := policy.Compile(hub.Policy{Given: true, Rules: []hub.Rule{{ID: "ask", Effect: hub.VerdictAsk, Servers: []string{"lab"}}}})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	h.rules.Store(rules)
+	boss := h.issue("boss", hub.RoleOperator)
+	answered := make(chan *answer, 1)
+	go func() { answered <- retry(boss) }()
+	var list api.ApprovalList
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for len(list.Approvals) == 0 {
+		<-tick.C
+		h.change(http.MethodGet, "/approvals", "").into(http.StatusOK, &list)
+	}
+	v := list.Approvals[0]
+	if v.Subject != "local" || v.Retrier != "boss" {
+		t.Errorf("asked by %q and %q", v.Subject, v.Retrier)
+	}
+	h.decide(boss, v.ID, "approve", "").refused(http.StatusForbidden, message.ApprovalOwn)
+	h.decide(h.issue("other", hub.RoleApprover), v.ID, "approve", "").into(http.StatusOK, nil)
+	if (<-answered).into(http.StatusOK, &result); result.Tool != "fail" {
+		t.Errorf("got %+v", result)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/stats"
 )
 
@@ -48,10 +49,11 @@ func (d *Door) narrowStats(see *sight, v *api.Stats) {
 			running++
 		}
 	}
+	inScope := hub.Scope(see.who.Scope).Servers()
 	maps.DeleteFunc(v.Operations, func(name string, _ api.Operation) bool {
 		_, of, named := strings.Cut(strings.TrimSuffix(name, ".error"), " ")
 		if !named {
-			return !see.who.Hubwide()
+			return !see.who.Hubwide() || inScope != nil
 		}
 		for key := range own {
 			if own[key] && (of == key || strings.HasPrefix(of, key+"/")) {

@@ -51,6 +51,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	}
 	if !see.who.Hubwide() { // how the hub is set up is no tenant's matter
 		s.PID, s.DataDir, s.Sessions, s.Phases, s.Policy = 0, "", 0, nil, map[string]string{}
+		s.Record.Reason = ""
 		s.Config = api.ConfigStatus{Problems: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{}}
 	} else if !see.all && see.view.Narrow() { // what is wrong in the file may name others' servers
 		s.Config.Problems, s.Config.Warnings = []api.ConfigProblem{}, []api.ConfigProblem{}

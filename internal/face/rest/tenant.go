@@ -2,8 +2,10 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
+	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/control"
@@ -38,6 +40,12 @@ func records(ctx context.Context) *string {
 		return nil
 	}
 	return &p.Tenant
+}
+
+// inScope are the servers within the scope of what whoever asks shows; nil for all.
+func inScope(ctx context.Context) []string {
+	p := principal(ctx)
+	return hub.Scope(p.Scope).Servers()
 }
 
 // sight is which servers whoever asks sees.
@@ -86,8 +94,8 @@ func (s *sight) narrow(one *control.Server) {
 	st := &one.Status
 	if !s.all {
 		st.Leases = slices.DeleteFunc(slices.Clone(st.Leases), func(l hub.Lease) bool {
-			tenant, _ := control.HolderOf(l.Holder)
-			return tenant != s.who.Tenant
+			of, _ := control.HolderOf(l.Holder)
+			return of.Tenant != s.who.Tenant
 		})
 		if s.view.Narrow() {
 			key, now := one.Definition.Key, s.view.Snapshot()
@@ -101,9 +109,42 @@ func (s *sight) narrow(one *control.Server) {
 	if !s.owns(def) {
 		def.Command, def.Args, def.Dir, def.URL, def.Env, def.Headers = "", nil, "", "", nil, nil
 		st.PID, st.PIDs, st.Stderr, st.Callers, st.Calls, st.Subscriptions = 0, nil, "", 0, 0, 0
-		st.Starts, st.Losses, st.Misses, st.Junk = 0, 0, 0, 0
+		st.Starts, st.Losses, st.Misses, st.Junk, st.Info = 0, 0, 0, 0, ""
+		if st.Reason != nil {
+			st.Reason = sharedDown(def.Key)
+		}
 	}
 	def.Tenants = nil // who the others are is not for them
+}
+
+// sharedDown is what a tenant is told of a server that is not its own alone and does
+// not run: why says how it is set up.
+func sharedDown(key string) *hub.Error {
+	return hub.E(message.ServerDown, nil, "server", key).With("reason", message.Say("whoever looks after it is told why"))
+}
+
+// blind takes out of an event what whoever asks may not know of a server, as
+// [sight.narrow] does.
+func (d *Door) blind(who *hub.Principal, data []byte) []byte {
+	var e api.Event
+	if json.Unmarshal(data, &e) != nil || e.Server == nil {
+		return data
+	}
+	servers := d.opt.Control.Source().Config.Servers
+	at := slices.IndexFunc(servers, func(s hub.Server) bool { return s.Key == e.Server.Key })
+	if at >= 0 && catalog.BelongsAlone(&servers[at], who.Tenant) {
+		return data
+	}
+	e.Server.Calls = 0
+	if e.Server.Code != "" {
+		down := sharedDown(e.Server.Key)
+		e.Server.Code, e.Server.Reason = string(down.Code), down.Text(message.English).String()
+	}
+	told, err := json.Marshal(e)
+	if err != nil {
+		panic(err) // a shape of ours
+	}
+	return told
 }
 
 // reach finds a server that whoever asks sees.

@@ -91,8 +91,8 @@ func testView(l message.Lang, p *control.Probe) api.TestResult {
 func leaseViews(key string, leases []hub.Lease) []api.Lease {
 	views := make([]api.Lease, len(leases))
 	for i, l := range leases {
-		tenant, holder := control.HolderOf(l.Holder)
-		views[i] = api.Lease{Holder: holder, Tenant: tenant, Server: key, Tool: l.Tool, Count: l.Count}
+		of, holder := control.HolderOf(l.Holder)
+		views[i] = api.Lease{Holder: holder, Tenant: of.Tenant, Subject: of.Subject, Server: key, Tool: l.Tool, Count: l.Count}
 	}
 	return views
 }
