@@ -34,7 +34,8 @@ func TestPresetCommands(t *testing.T) {
 		{"tool test --json " + bad, exitToolError, `"code": "server_unknown"`},
 		{"--lang zh tool test " + none, exitFailure, "不是调用列表"},
 		{"tool test /no/such/file", exitFailure, "/no/such/file"},
-		{"server remove demo", exitOK, "Removed demo"},
+		{"server remove demo", exitFailure, "is a preset and cannot be deleted"},
+		{"server disable demo", exitOK, "demo"},
 		{"server enable nobody", exitFailure, "nobody"},
 	} {
 		code, out, errs := run(t, message.English, strings.Fields(test.args)...)

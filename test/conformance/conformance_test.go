@@ -22,6 +22,10 @@ import (
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
+// rounds is how often each run is repeated: the suite races notifications
+// against responses, and once is no proof.
+const rounds = 3
+
 // run is one way to run the suite.
 type run struct {
 	name      string
@@ -83,7 +87,11 @@ func TestServer(t *testing.T) {
 				// The suite knows its fixtures by their names.
 				hub := rig.StartHub(t, rig.HTTP("fixture", url).With("bareNames", true))
 				hub.AwaitReady()
-				all.add(r.name, direct, check(t, r, hub.MCP()))
+				var through map[string]scenario
+				for round := range rounds {
+					through = check(t, r, round+1, hub.MCP())
+				}
+				all.add(r.name, direct, through)
 			})
 		}
 	})
@@ -120,7 +128,7 @@ const (
 )
 
 // check runs the suite once through the hub.
-func check(t *testing.T, r run, url string) map[string]scenario {
+func check(t *testing.T, r run, round int, url string) map[string]scenario {
 	t.Helper()
 	var flags []string
 	listed := map[string]bool{}
@@ -133,7 +141,7 @@ func check(t *testing.T, r run, url string) map[string]scenario {
 	}
 	results, text, code := suite(t, r, url, flags...)
 	if code != 0 {
-		t.Errorf("the suite says exit %d:\n%s", code, text)
+		t.Errorf("round %d: the suite says exit %d:\n%s", round, code, text)
 	}
 	failed := 0
 	for name, s := range results {
@@ -143,26 +151,26 @@ func check(t *testing.T, r run, url string) map[string]scenario {
 		failed++
 		for check, fault := range s.faults {
 			if name+":"+check == unresumed && fault == lostAnswer {
-				t.Logf("the fixture has lost an answer, after %v", streamAfter)
+				t.Logf("round %d: the fixture has lost an answer, after %v", round, streamAfter)
 				continue
 			}
 			if !listed[name] && !listed[name+":"+check] {
-				t.Errorf("%s:%s, which is not expected: %s", name, check, fault)
+				t.Errorf("round %d: %s:%s, which is not expected: %s", round, name, check, fault)
 			}
 		}
 	}
 	for entry := range listed {
 		name, check, one := strings.Cut(entry, ":")
 		if _, fault := results[name].faults[check]; one && !fault || len(results[name].faults) == 0 {
-			t.Errorf("%s is in %s and did not fail; take it out", entry, r.expected)
+			t.Errorf("round %d: %s is in %s and did not fail; take it out", round, entry, r.expected)
 		}
 	}
 	for _, name := range r.must {
 		if listed[name] || results[name].passed == 0 {
-			t.Errorf("%s has passed %d checks and must pass", name, results[name].passed)
+			t.Errorf("round %d: %s has passed %d checks and must pass", round, name, results[name].passed)
 		}
 	}
-	t.Logf("%s: %d scenarios passed, %d failed as expected", r.name, len(results)-failed, failed)
+	t.Logf("%s, round %d: %d scenarios passed, %d failed as expected", r.name, round, len(results)-failed, failed)
 	return results
 }
 
