@@ -86,6 +86,15 @@ type RecordStatus struct {
 	Up     bool   `json:"up" doc:"False if it could not be written the last time that there was something to write: then calls that may change something are refused"`
 	Reason string `json:"reason,omitempty" doc:"Why it could not be written"`
 	Lost   int64  `json:"lost" doc:"Entries that were dropped since the start, for want of room while it could not be written"`
+
+	Taken *RecordTaken `json:"taken,omitempty" doc:"There only if another hub has the key of this one, and so writes the same chain"`
+}
+
+// RecordTaken tells that two hubs write one chain of the record of calls.
+type RecordTaken struct {
+	Code   string `json:"code"`
+	Reason string `json:"reason"`
+	Remedy string `json:"remedy"`
 }
 
 // Server is one server.

@@ -97,8 +97,9 @@ type AuditProblem struct {
 
 // Analysis is the figures of the calls that ended in a time.
 type Analysis struct {
-	Since    time.Time       `json:"since"`
+	Since    time.Time       `json:"since" doc:"Later than asked for if cut is true"`
 	Until    time.Time       `json:"until"`
+	Cut      bool            `json:"cut,omitempty" doc:"The record is too long to count all calls of one caller: those before since are left out"`
 	Total    CallFigures     `json:"total"`
 	Tools    []ToolFigures   `json:"tools" doc:"The most called first"`
 	Slow     []ToolFigures   `json:"slow" doc:"Those with the highest p95 first"`

@@ -112,7 +112,8 @@ type App struct {
 
 	source  *control.Source
 	store   *store.DB
-	keys    audit.Keys // of the record of calls
+	keys    audit.Keys                // of the record of calls
+	taken   atomic.Pointer[hub.Error] // that another hub has the same key; nil if none has
 	audit   *audit.Log
 	states  *callstate.Tracker
 	rules   atomic.Pointer[policy.Policy]
@@ -311,7 +312,7 @@ func (a *App) assemble(ctx context.Context) error {
 	})
 	a.mcp = mcp.New(a.gateway)
 	a.rest = rest.New(rest.Options{
-		Control: a.control, Call: a.call, Catalog: a.catalog, Audit: a.audit, Stats: a.stats, States: a.states, Events: a.events,
+		Control: a.control, Call: a.call, Catalog: a.catalog, Audit: a.audit, Taken: a.taken.Load, Stats: a.stats, States: a.states, Events: a.events,
 		Identity: a.gate,
 		Version:  a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,

@@ -16,7 +16,7 @@ import (
 type readiness struct {
 	Status  string         `json:"status"`           // ready or starting
 	Config  *configHealth  `json:"config,omitempty"` // only if the configuration file is not in force
-	Record  *recordHealth  `json:"record,omitempty"` // only if the record of calls cannot be written
+	Record  *recordHealth  `json:"record,omitempty"` // only if the record of calls cannot be written, or is another hub's as well
 	Servers []serverHealth `json:"servers"`
 }
 
@@ -28,6 +28,11 @@ type configHealth struct {
 type recordHealth struct {
 	Up   bool  `json:"up"`
 	Lost int64 `json:"lost"` // entries that were dropped since the start
+
+	// Only if another hub writes it as well.
+	Code   message.Code `json:"code,omitempty"`
+	Reason string       `json:"reason,omitempty"`
+	Remedy string       `json:"remedy,omitempty"`
 }
 
 type serverHealth struct {
@@ -57,8 +62,13 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 			body.Config.Reasons = append(body.Config.Reasons, strings.TrimSpace(line))
 		}
 	}
-	if m := a.recording(); !m.Up {
+	m, taken := a.recording(), a.taken.Load()
+	if !m.Up || taken != nil {
 		body.Record = &recordHealth{Up: m.Up, Lost: m.Lost}
+	}
+	if taken != nil {
+		text := taken.Text(lang)
+		body.Record.Code, body.Record.Reason, body.Record.Remedy = taken.Code, text.What, text.Remedy
 	}
 	for _, st := range a.fleet.Status() {
 		if st.State == hub.StateStarting && st.Reason == nil && !a.catalog.Snapshot().Listed(st.Key) {

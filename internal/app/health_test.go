@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/app"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/store"
 )
 
@@ -65,9 +66,11 @@ func TestUnwritableRecordIsTold(t *testing.T) {
 		resp.Body.Close()
 		get(t, client, a.URL()+"/api/v1/calls") // has what waits written
 	}
+	type taken struct{ Code, Reason, Remedy string }
 	type record struct {
-		Up     bool
-		Reason string
+		Up    bool
+		Taken *taken
+		taken
 	}
 	var status struct{ Record *record }
 	var ready struct {
@@ -110,5 +113,18 @@ func TestUnwritableRecordIsTold(t *testing.T) {
 	until(true)
 	if status.Record.Reason != "" || ready.Record != nil {
 		t.Errorf("/readyz still has %+v", ready.Record)
+	}
+
+	// So is one that another hub writes as well.
+	a.NodeHeld(false)
+	if look(); ready.Record == nil || !ready.Record.Up || ready.Record.Code != string(message.AuditNodeTaken) || ready.Record.Remedy == "" || ready.Status != "ready" {
+		t.Errorf("/readyz has %+v, %+v", ready, ready.Record)
+	}
+	if got := status.Record.Taken; got == nil || *got != ready.Record.taken || !status.Record.Up {
+		t.Errorf("the status has %+v", status.Record)
+	}
+	a.NodeHeld(true)
+	if look(); ready.Record != nil || status.Record.Taken != nil {
+		t.Errorf("they still have %+v, %+v", ready.Record, status.Record)
 	}
 }

@@ -61,13 +61,10 @@ func (a *App) openStore(ctx context.Context) error {
 // of a copied data directory would: it would give back what this one has claimed,
 // and write its record.
 func (a *App) holdNode(ctx context.Context) error {
-	taken := func(err error) *hub.Error { return hub.E(message.AuditNodeTaken, err, "node", a.keys.Node()) }
-	letGo, err := a.store.Hold(ctx, "node "+a.keys.Node(), func() {
-		a.log.Error("another hub has the key of this one", "error", taken(nil))
-	})
+	letGo, err := a.store.Hold(ctx, "node "+a.keys.Node(), a.nodeHeld)
 	switch {
 	case errors.Is(err, store.ErrHeld):
-		return taken(err)
+		return a.nodeTaken(err)
 	case err != nil:
 		return err
 	}
@@ -76,6 +73,22 @@ func (a *App) holdNode(ctx context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+func (a *App) nodeTaken(err error) *hub.Error {
+	return hub.E(message.AuditNodeTaken, err, "node", a.keys.Node())
+}
+
+// nodeHeld notes whether this hub alone has its key.
+func (a *App) nodeHeld(held bool) {
+	if held {
+		a.taken.Store(nil)
+		a.log.Info("no other hub has the key of this one any more")
+		return
+	}
+	e := a.nodeTaken(nil)
+	a.taken.Store(e)
+	a.log.Error("another hub has the key of this one", "error", e)
 }
 
 // auditSettings is what a configuration says about the record of calls.

@@ -4,16 +4,19 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"math"
 	"slices"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 )
 
+// mostOfOne is how many entries are read for the figures of one subject.
+const mostOfOne = 4 * most
+
 // Analysis is the figures of the calls that ended in a time.
 type Analysis struct {
-	Since, Until time.Time
+	Since, Until time.Time // Since is later than asked for if it is Cut
+	Cut          bool      // calls before Since were left out, since there are too many entries
 	Total        Figures
 	Tools        []ToolFigures   // the most called first
 	Servers      []ServerFigures // the most called first
@@ -67,16 +70,16 @@ type Failure struct {
 // until, and that a filter asks for by their tenant, subject and servers; it is
 // asked for nothing else. Whole hours are read from the figures of hours, and only
 // what is left at both ends from the entries; but those of one subject, whom the
-// figures do not tell apart, all from the entries.
+// figures do not tell apart, from the entries, the newest first and no more of them
+// than a bound; what is older is cut.
 func (l *Log) Analyse(ctx context.Context, since, until time.Time, whose Filter) (*Analysis, error) {
 	l.flush(ctx)
+	if whose.Subject != "" {
+		return l.analyseOne(ctx, since, until, whose, mostOfOne)
+	}
 	from, to := since.UnixMicro(), until.UnixMicro()
 	sums := make(hours)
 	err := l.db.View(ctx, func(tx *sql.Tx) error {
-		if whose.Subject != "" {
-			whose.Since, whose.Until = since, until
-			return l.eachEnded(ctx, tx, &whose, func(c *Call) { sums.of(floorHour(c.Ended.UnixMicro())).count(&c.CallRecord) })
-		}
 		all, err := nodes(ctx, tx)
 		if err != nil {
 			return err
@@ -114,22 +117,42 @@ func (l *Log) Analyse(ctx context.Context, since, until time.Time, whose Filter)
 	return analysis(since, until, sums, &whose), nil
 }
 
-// eachEnded calls f for every call that a filter wants and that has ended.
-func (l *Log) eachEnded(ctx context.Context, tx *sql.Tx, want *Filter, f func(*Call)) error {
-	m, err := newMerge(ctx, tx, l.position(), want, nil)
-	if err != nil {
-		return err
-	}
-	m.left = math.MaxInt
-	for {
-		c, err := m.next(ctx)
-		if err != nil || c == nil {
+// analyseOne is Analyse for one subject, for which no more than so many entries are
+// read, and the rest of a part of the record.
+func (l *Log) analyseOne(ctx context.Context, since, until time.Time, whose Filter, bound int) (*Analysis, error) {
+	whose.Since, whose.Until = since, until
+	sums := make(hours)
+	oldest, cut := until, false // of those that were counted
+	err := l.db.View(ctx, func(tx *sql.Tx) error {
+		m, err := newMerge(ctx, tx, l.position(), &whose, nil)
+		if err != nil {
 			return err
 		}
-		if c.Outcome != UnderWay {
-			f(c)
+		m.left = bound
+		for {
+			c, err := m.next(ctx)
+			if err != nil {
+				return err
+			}
+			if c == nil {
+				cut = m.cursor() != ""
+				return nil
+			}
+			if c.Outcome != UnderWay {
+				oldest = c.Ended
+				sums.of(floorHour(c.Ended.UnixMicro())).count(&c.CallRecord)
+			}
 		}
+	})
+	if err != nil {
+		return nil, unreadable(err)
 	}
+	if cut {
+		since = oldest
+	}
+	a := analysis(since, until, sums, &whose)
+	a.Cut = cut
+	return a, nil
 }
 
 // eachHour adds the figures of hours of a chain.

@@ -164,3 +164,47 @@ func TestOfSomebodyAndSomeServers(t *testing.T) {
 		}
 	})
 }
+
+// The figures of one subject are of the newest calls, if there is more to read than
+// may be read for them; they tell so, and from when on they are.
+func TestAnalysisOfOneIsCut(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, db *store.DB) {
+		l := open(t, db, testKeys(t))
+		start := time.Date(2026, 3, 1, 10, 17, 0, 0, time.UTC)
+		const n = 6*partSize + 10
+		var ended []time.Time // of ann, the oldest first
+		fill(t, l, n, start, func(i int, r *hub.CallRecord) {
+			r.Time = start.Add(time.Duration(i) * time.Second)
+			if r.Subject = [...]string{"ann", "bob"}[i%2]; r.Subject == "ann" {
+				ended = append(ended, r.Time)
+			}
+		})
+		l.flush(t.Context())
+		since, until := start.Add(-time.Hour), start.Add(24*time.Hour)
+		for _, c := range []struct {
+			bound int
+			cut   bool
+		}{{mostOfOne, false}, {2 * partSize, true}, {0, true}} {
+			a, err := l.analyseOne(t.Context(), since, until, Filter{Subject: "ann"}, c.bound)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := int64(len(ended))
+			if c.cut {
+				want = 0
+				for _, at := range ended {
+					if !at.Before(a.Since) {
+						want++
+					}
+				}
+			}
+			if a.Cut != c.cut || a.Total.Calls != want || a.Since.Equal(since) == c.cut || c.cut && a.Total.Calls > int64(c.bound+2*partSize) {
+				t.Errorf("of %d entries: %d calls since %v, cut: %v; want %d", c.bound, a.Total.Calls, a.Since, a.Cut, want)
+			}
+		}
+		a, err := l.Analyse(t.Context(), since, until, Filter{Subject: "ann"})
+		if err != nil || a.Cut || a.Total.Calls != int64(len(ended)) {
+			t.Errorf("%+v, %v", a, err)
+		}
+	})
+}

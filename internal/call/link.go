@@ -106,17 +106,24 @@ func (p *Pipeline) follow(ctx context.Context, r *run, l *link) {
 		p.finish(ctx, read, err)
 		return
 	}
-	contents, why := p.linked(ctx, r, read, l)
-	if contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
-		var body []byte
-		if body, why = p.web.get(ctx, l.uri, l.at.Of(r.reply.Message.Raw)); why.Empty() {
-			contents = [][]byte{body}
-			read.server, read.reply = nil, local([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`))
+	contents, why, err := p.linked(ctx, r, read, l)
+	if err == nil && contents == nil && (strings.HasPrefix(l.uri, "http://") || strings.HasPrefix(l.uri, "https://")) {
+		// The server has taken its time, or was not asked at all.
+		if err = p.sure(ctx, read, &read.plan.candidates[0]); err == nil {
+			var body []byte
+			if body, why = p.web.get(ctx, l.uri, l.at.Of(r.reply.Message.Raw)); why.Empty() {
+				contents = [][]byte{body}
+				read.server, read.reply = nil, local([]byte(`{"jsonrpc":"2.0","id":0,"result":{}}`))
+			}
 		}
 	}
-	if l.why = why; contents == nil {
+	switch {
+	case err != nil:
+		l.why = reason(err)
+	case contents == nil:
+		l.why = why
 		err = hub.E(message.LinkRefused, nil, "uri", message.Quote(openly(l.uri))).With("detail", why)
-	} else {
+	default:
 		l.put(&r.reply.Message, contents)
 	}
 	p.finish(ctx, read, err)
@@ -157,30 +164,38 @@ func (l *link) put(m *wire.Message, contents [][]byte) {
 }
 
 // linked reads a link from the server that has given it, and says why it cannot
-// be had if contents is nil. What the caller could not read itself it does not get
-// so either.
-func (p *Pipeline) linked(ctx context.Context, r, read *run, l *link) (contents [][]byte, why message.Phrase) {
+// be had from there if contents is nil. What the caller could not read itself it does
+// not get so either. The error is that it may not be read by now, from nowhere.
+func (p *Pipeline) linked(ctx context.Context, r, read *run, l *link) (contents [][]byte, why message.Phrase, barred error) {
 	if !r.view.Has(r.server.Key) {
-		return nil, message.Say("the resources of its server are not in the group")
+		return nil, message.Say("the resources of its server are not in the group"), nil
 	}
 	use, err := p.fleet.Acquire(ctx, r.server.Key, r.as())
 	if err == nil {
-		if err = p.sure(ctx, read, &read.plan.candidates[0]); err == nil {
-			read.reply, err = use.Conn().Do(ctx, &upstream.Request{Message: read.Message, Name: l.uri}, deaf{})
+		if err = p.sure(ctx, read, &read.plan.candidates[0]); err != nil {
+			use.Done(err)
+			return nil, message.Phrase{}, err
 		}
+		read.reply, err = use.Conn().Do(ctx, &upstream.Request{Message: read.Message, Name: l.uri}, deaf{})
 		use.Done(err)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil, message.Say("it was not there in time")
+		return nil, message.Say("it was not there in time"), nil
 	case err != nil:
-		return nil, reason(err)
+		return nil, reason(err), nil
 	}
-	answer := &read.reply.Message
+	contents, why = contentsOf(read.reply)
+	return contents, why, nil
+}
+
+// contentsOf are the contents of the resource in a reply, or why it has none.
+func contentsOf(reply *upstream.Reply) (contents [][]byte, why message.Phrase) {
+	answer := &reply.Message
 	switch {
 	case answer.Kind == wire.Failure:
 		return nil, message.Say("the server refused to give it")
-	case protocol.KindOf(answer, read.reply.Era) != protocol.ResultComplete:
+	case protocol.KindOf(answer, reply.Era) != protocol.ResultComplete:
 		return nil, message.Say("the server asks a question first")
 	case answer.Result.Len() > maxLinked:
 		return nil, tooLarge()

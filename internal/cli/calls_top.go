@@ -38,6 +38,9 @@ func (c *callsTop) Run(ctx context.Context, s *session) error {
 func (p *printer) analysis(v *api.Analysis) {
 	say, t := p.say, &v.Total
 	p.line("%s %s – %s", p.paint(bold, say("Calls", "调用")), v.Since.Local().Format(time.DateTime), v.Until.Local().Format(time.DateTime))
+	if v.Cut {
+		p.line("%s", say("Calls before that are left out: the record is too long to count them for one caller.", "更早的调用未计入：记录过长，无法为单个调用者逐条统计。"))
+	}
 	if t.Calls == 0 {
 		p.line("%s", say("None has ended in this time.", "这段时间内没有结束的调用。"))
 		return

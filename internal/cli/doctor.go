@@ -121,8 +121,11 @@ func (e *examination) record(ctx context.Context, h *link) {
 		e.wrong(e.out.unwritable(), e.out.unwritableRemedy())
 	case v.Record.Lost > 0:
 		e.note(e.out.gap(v.Record.Lost), "")
-	case unread == nil:
+	case unread == nil && v.Record.Taken == nil:
 		e.good("%s", e.out.say("it can be written", "可以写入"))
+	}
+	if err == nil && v.Record.Taken != nil {
+		e.wrong(v.Record.Taken.Reason, v.Record.Taken.Remedy)
 	}
 }
 

@@ -116,6 +116,10 @@ func (s *session) recordProblem(r api.RecordStatus) {
 		}
 		s.out.line("  → %s", s.out.unwritableRemedy())
 	}
+	if r.Taken != nil {
+		s.out.line("%s", s.out.paint(red, oneLine(r.Taken.Reason)))
+		s.out.line("  → %s", oneLine(r.Taken.Remedy))
+	}
 	if r.Lost > 0 {
 		s.out.line("%s", s.out.paint(yellow, s.out.gap(r.Lost)))
 	}

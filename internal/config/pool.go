@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // pooled is a server that says in which pool it is, and where it does.
@@ -57,32 +58,60 @@ func (r *reader) checkPools() {
 	}
 }
 
+// named is what has a name that tools' names begin with.
+type named struct {
+	at int
+	on bool     // it is enabled, or one in it is
+	in []string // servers that are in it
+}
+
 // checkNames reports names of servers and pools that go on where another one ends with
 // what stands between a server's name and its tool's: by one name, such as a__b__c,
-// tools of both would be meant, and so they would by one rule.
+// tools of both would be meant, and so they would by one rule. That is only told while
+// one of them is not enabled. A pool stands for its servers, which are no others.
 func (r *reader) checkNames() {
-	at := make(map[string]int)
+	all := r.named()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		for end := len(name) - 1; end > 0; end-- {
+			before, rest := name[:end], name[end:]
+			this, other := all[name], all[before]
+			if other == nil || rest != "_" && !strings.HasPrefix(rest, separator) || slices.Contains(this.in, before) || slices.Contains(other.in, name) {
+				continue
+			}
+			at, told := max(this.at, other.at, 0), message.Say("%s and %s cannot both be names of servers or pools: a tool could be meant by one name at either",
+				quoted(before), quoted(name))
+			if this.on && other.on {
+				r.problem(at, "%s", told)
+			} else {
+				r.warn(at, "%s", told)
+			}
+			break
+		}
+	}
+}
+
+// named are all servers and pools by their names.
+func (r *reader) named() map[string]*named {
+	all := make(map[string]*named)
 	for _, key := range r.builtins {
-		at[key] = -1
+		all[key] = &named{at: -1, on: true}
 	}
 	for _, s := range r.servers {
-		at[s.Key] = r.seen[s.Key]
+		all[s.Key] = &named{at: r.seen[s.Key], on: s.Enabled}
 	}
 	for _, p := range r.pools {
-		if _, taken := at[p.pool]; !taken {
-			at[p.pool] = p.at
+		at := slices.IndexFunc(r.servers, func(s hub.Server) bool { return s.Key == p.server && s.Pool == p.pool })
+		if at < 0 {
+			continue // an entry that is not read
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(at)) {
-		for end := len(name) - 1; end > 0; end-- {
-			other, there := at[name[:end]]
-			rest := name[end:]
-			if there && (rest == "_" || strings.HasPrefix(rest, separator)) {
-				r.problem(max(at[name], other, 0), "%s and %s cannot both be names of servers or pools: a tool could be meant by one name at either", quoted(name[:end]), quoted(name))
-				break
-			}
+		if all[p.pool] == nil {
+			all[p.pool] = &named{at: p.at}
 		}
+		pool := all[p.pool]
+		pool.on = pool.on || r.servers[at].Enabled
+		pool.in = append(pool.in, p.server)
 	}
+	return all
 }
 
 // separator stands between the name of a server or pool and that of its tool.

@@ -25,7 +25,8 @@ const (
 	maxHolderName  = 128 // characters
 	maxLeasedName  = 512 // characters
 
-	// Of one caller, and of all callers of a tenant: none takes the place of others.
+	// Of one caller, and of all callers of a tenant: none takes the place of others. All
+	// who are on this machine without a token are many callers, who cannot be told apart.
 	// Each name is looked up whenever the configuration changes.
 	maxHolders       = 200
 	maxLeased        = 4000
@@ -98,8 +99,11 @@ func (l *leases) count(of Owner, more share) {
 func (s share) plus(more share) share { return share{s.holders + more.holders, s.names + more.names} }
 
 // full says what there would be too much of; it is empty if there is room.
-func (l *leases) full(of Owner, more share) message.Phrase {
-	own, all := l.of[of].plus(more), l.all[of.Tenant].plus(more)
+func (l *leases) full(by *hub.Principal, more share) message.Phrase {
+	own, all := l.of[Owner{by.Tenant, by.Subject}].plus(more), l.all[by.Tenant].plus(more)
+	if local := hub.Local(by.Door); by.Tenant == local.Tenant && by.Token == local.Token && by.Subject == local.Subject {
+		own = share{} // they are anybody's
+	}
 	switch {
 	case more.holders > 0 && own.holders > maxHolders:
 		return message.Say("you have %d holders of leases already, and may have no more", maxHolders)
@@ -160,7 +164,7 @@ func (c *Control) Lease(by hub.Principal, holder string, tools []string, ttl tim
 	} else {
 		t, more.holders = &tenancy{}, 1
 	}
-	if detail := c.leases.full(of, more); !detail.Empty() {
+	if detail := c.leases.full(&by, more); !detail.Empty() {
 		return Grant{}, unfit(detail)
 	}
 	c.leases.held[name] = t

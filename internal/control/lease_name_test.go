@@ -97,3 +97,39 @@ func TestLeasesOfSeveral(t *testing.T) {
 	}
 	lease(hub.Principal{Subject: "late", Tenant: "blue"}, "x", "a")
 }
+
+// Whoever is on this machine without a token is many: only the bounds of all hold for
+// them together.
+func TestLeasesOfLocal(t *testing.T) {
+	s := open(t, one("a"))
+	for by, want := range map[hub.Principal]int{
+		hub.Local(""): 1000, {Subject: "ann", Token: "t-1"}: 200, {Subject: "local", Token: "t-2"}: 200, {Subject: "local", Tenant: "acme"}: 200,
+	} {
+		n := 0
+		for ; n <= want; n++ {
+			if _, err := s.Lease(by, fmt.Sprint(n), []string{"nothing"}, time.Hour); err != nil {
+				wantCode(t, err, message.BodyInvalid)
+				break
+			}
+		}
+		if n != want {
+			t.Errorf("%+v has %d holders", by, n)
+		}
+		for i := range n {
+			if err := s.Release(by, fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	many := make([]string, 1000)
+	for i := range many {
+		many[i] = fmt.Sprint("nothing", i)
+	}
+	for i := range 20 {
+		if _, err := s.Lease(hub.Local(""), fmt.Sprint(i), many, time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := s.Lease(hub.Local(""), "20", many, time.Hour)
+	wantCode(t, err, message.BodyInvalid)
+}

@@ -42,16 +42,31 @@ func (k *Keeper) room(name account) bool {
 	if name.owner == "" || len(k.accounts) < k.most {
 		return true
 	}
-	busy := make(map[*Account]bool, len(k.logins))
+	busy := make(map[account]bool, len(k.logins))
 	for _, l := range k.logins {
-		busy[l.account] = true
+		busy[l.account.name] = true
 	}
 	for other, a := range k.accounts {
-		if other.owner != "" && a.bearer.Load() == nil && !busy[a] {
+		if other.owner != "" && a.bearer.Load() == nil && !busy[other] && k.busy[other] == 0 {
 			delete(k.accounts, other)
 		}
 	}
 	return len(k.accounts) < k.most
+}
+
+// occupy keeps the account of a name, if there is none yet the next one, from making
+// room until done is called, which has to be once.
+func (k *Keeper) occupy(name account) (done func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.busy[name]++
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		if k.busy[name]--; k.busy[name] == 0 {
+			delete(k.busy, name)
+		}
+	}
 }
 
 // retire has the account send nothing any more.

@@ -55,6 +55,7 @@ func (k *Keeper) load() error {
 	if err != nil {
 		return err
 	}
+	unowned := 0
 	for _, one := range all {
 		text, err := k.opt.Vault.Get(one.Name)
 		if err != nil {
@@ -67,8 +68,11 @@ func (k *Keeper) load() error {
 				return fmt.Errorf("the sealed login %q cannot be read", one.Name)
 			}
 			if _, ok := ownerFrom(r.Owner); r.Owner != "" && !ok {
-				// It is of a name, and not of whom it was: it is not known who that is now.
-				k.forget(account{r.Server, r.Owner})
+				if carried, err := k.carry(&r); err != nil {
+					return err
+				} else if !carried {
+					unowned++
+				}
 				continue
 			}
 			k.at(account{r.Server, r.Owner}).take(&r)
@@ -80,7 +84,39 @@ func (k *Keeper) load() error {
 			k.clients[registration{r.Issuer, r.Redirect}] = &r.Client
 		}
 	}
+	if unowned > 0 {
+		k.opt.Log.Warn("logins that were kept by a name only are forgotten, as it is not known whose that is now; their owners have to log in again",
+			"count", unowned)
+	}
 	return nil
+}
+
+// carry keeps a login that is of a name, as once they all were, by whom that name
+// is of: one that an issuer gave, where no tenant is. It reports false if it is not
+// known who that is now. The one by the name is taken off the disk.
+func (k *Keeper) carry(r *record) (bool, error) {
+	old := account{r.Server, r.Owner}
+	tenant, subject, _ := strings.Cut(r.Owner, ownerParts)
+	o := Owner{Tenant: tenant, Subject: subject}
+	if tenant != "" || !o.Issued() {
+		k.forget(old)
+		return false, nil
+	}
+	r.Owner = o.text()
+	switch _, err := k.opt.Vault.Get(sealedName(sealedLogin, r.Server, r.Owner)); {
+	case err == nil: // a newer one
+		k.forget(old)
+		return true, nil
+	case !errors.Is(err, secret.ErrNotSet):
+		return false, err
+	}
+	k.at(account{r.Server, r.Owner}).take(r)
+	if err := k.save(r); err != nil {
+		k.opt.Log.Error("a login could not be sealed, and is kept by its name until the next start", "server", r.Server, "error", err)
+		return true, nil
+	}
+	k.forget(old)
+	return true, nil
 }
 
 // at is the account of the name, made if there is none. The caller holds mu, or is

@@ -80,9 +80,10 @@ type Keeper struct {
 	closed   bool
 	accounts map[account]*Account
 	clients  map[registration]*client
-	logins   map[string]*login // by state
-	changed  map[account]bool  // of which nobody was told yet
-	near     map[string]bool   // servers that were reached at addresses that are not public, by scheme and host
+	logins   map[string]*login    // by state
+	changed  map[account]bool     // of which nobody was told yet
+	busy     map[account]int      // with which somebody is logging in, beside logins
+	near     map[string]time.Time // until when servers are taken to be where no public address is, by scheme and host
 	wake     chan struct{}
 }
 
@@ -100,7 +101,7 @@ func Open(opt Options) (*Keeper, error) {
 	}
 	k := &Keeper{
 		opt: opt, accounts: make(map[account]*Account), clients: make(map[registration]*client), logins: make(map[string]*login),
-		changed: make(map[account]bool), near: make(map[string]bool), wake: make(chan struct{}, 1), most: maxAccounts,
+		changed: make(map[account]bool), busy: make(map[account]int), near: make(map[string]time.Time), wake: make(chan struct{}, 1), most: maxAccounts,
 	}
 	k.pools = newPools(&opt)
 	k.life, k.end = context.WithCancel(context.Background())

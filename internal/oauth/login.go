@@ -75,6 +75,7 @@ func (k *Keeper) Begin(ctx context.Context, server hub.Server, owner string) (Lo
 		}
 		server = resolved
 	}
+	defer k.occupy(account{server.Key, owner})()
 	a := k.Account(server, owner)
 	if a == nil {
 		return Login{}, said(message.Say("its address cannot be read"))
@@ -245,11 +246,15 @@ func (k *Keeper) find(state string, take bool) *login {
 // Complete takes what a browser came back with from a login. The error is a
 // [*hub.Error]; it shows neither code nor state.
 func (k *Keeper) Complete(ctx context.Context, q url.Values) (Done, error) {
-	l := k.find(q.Get("state"), true)
+	l := k.find(q.Get("state"), false)
 	if l == nil {
 		return Done{}, hub.E(message.UpstreamLoginUnknown, nil)
 	}
 	a := l.account
+	defer k.occupy(a.name)() // before it is in no list of logins
+	if k.find(l.state, true) == nil {
+		return Done{}, hub.E(message.UpstreamLoginUnknown, nil) // somebody was faster
+	}
 	// A code is good once: that the browser has gone does not end its exchange.
 	err := l.complete(context.WithoutCancel(ctx), q)
 	a.mu.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -76,7 +77,7 @@ func (k *Keeper) isNear(ctx context.Context, proxy func(*http.Request) (*url.URL
 	k.mu.Lock()
 	known := k.near[name]
 	k.mu.Unlock()
-	if known {
+	if time.Now().Before(known) {
 		return true, false
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchLimit)
@@ -105,10 +106,16 @@ func (k *Keeper) isNear(ctx context.Context, proxy func(*http.Request) (*url.URL
 	}
 	_ = res.Body.Close()
 	k.mu.Lock()
-	k.near[name] = true
+	now := time.Now()
+	maps.DeleteFunc(k.near, func(_ string, until time.Time) bool { return !now.Before(until) })
+	k.near[name] = now.Add(nearFor)
 	k.mu.Unlock()
 	return true, false
 }
+
+// nearFor is how long a server that was found near is taken to be: its name may lead
+// elsewhere by then.
+const nearFor = time.Hour
 
 func isLoopbackName(host string) bool {
 	if host == "localhost" {

@@ -82,14 +82,28 @@ func (a *Account) refresh(ctx context.Context, used *bearer) error {
 		a.unrenewed(used, &old, err)
 		return err
 	}
-	if got.Refresh == "" {
-		got.Refresh = old.Tokens.Refresh
-	}
 	next := old
 	next.Tokens = *got
 	next.Tokens.Again = true
-	a.adopt(&next, used, era)
+	if got.Refresh == "" {
+		next.Tokens.Refresh = old.Tokens.Refresh
+	}
+	if !a.adopt(&next, used, era) {
+		next.Tokens.Refresh = got.Refresh // the logout has told of the old one
+		a.giveBack(ctx, to, &next, c, era)
+	}
 	return nil
+}
+
+// giveBack revokes what was not adopted since somebody has logged out meanwhile:
+// nobody knows of it any more.
+func (a *Account) giveBack(ctx context.Context, to *url.URL, r *record, c *client, era int) {
+	a.mu.Lock()
+	out := a.era != era
+	a.mu.Unlock()
+	if out {
+		a.keeper.revoke(ctx, to, r, c)
+	}
 }
 
 // clientNow is the client of a record, by what the configuration says of it now.
@@ -184,10 +198,13 @@ func (a *Account) byItself(ctx context.Context, n need) error {
 		got.Expires = got.Got.Add(usualLife)
 	}
 	got.Refresh, got.Again = "", true // RFC 6749, section 4.4.3
-	a.adopt(&record{
+	next := &record{
 		Server: a.name.server, Owner: a.name.owner, URL: to.String(), Resource: at.resource, Issuer: at.server.Issuer,
 		Endpoint: at.server.TokenEndpoint, Revoke: at.server.RevocationEndpoint, Grant: hub.GrantClient, Client: *c, Asked: scopes, Tokens: *got,
-	}, used, era)
+	}
+	if !a.adopt(next, used, era) {
+		a.giveBack(ctx, to, next, c, era)
+	}
 	return nil
 }
 

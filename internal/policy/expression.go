@@ -73,9 +73,9 @@ type expression struct {
 	all              bool     // the arguments as a whole
 	role, risk, tags bool
 
-	// names are those that members may have of which it speaks, by how they are
-	// with upper and lower case the same; "" for several.
-	names map[string]string
+	// names are those that members may have of which it speaks, in each spelling
+	// that it has, by how they are with upper and lower case the same.
+	names map[string][]string
 }
 
 // compile reads an expression. The phrase is empty if nothing is wrong with it.
@@ -141,13 +141,12 @@ func (e *expression) survey(root ast.NavigableExpr) {
 // speaksOf notes what may be the name of a member.
 func (e *expression) speaksOf(name string) {
 	if e.names == nil {
-		e.names = make(map[string]string)
+		e.names = make(map[string][]string)
 	}
 	folded := foldCase(name)
-	if before, ok := e.names[folded]; ok && before != name {
-		name = ""
+	if !slices.Contains(e.names[folded], name) {
+		e.names[folded] = append(e.names[folded], name)
 	}
-	e.names[folded] = name
 }
 
 // member is the name of the member that is taken of an object at once; false if

@@ -111,13 +111,17 @@ func (r *rule) fitsURI(u *risk.URI) bool {
 }
 
 // written are the ways to write patterns of URIs. One that climbs is left as it is:
-// out of what a star stands for, nobody can tell.
+// out of what a star stands for, nobody can tell. To what denies or asks a bare path
+// is a file as well.
 func written(patterns []string, folded bool) []pattern {
 	var all []pattern
 	for _, text := range patterns {
 		forms := []string{text}
 		if u := risk.ReadURI(text); u.Sure && !strings.Contains(text, "..") {
 			forms = append(forms, u.Forms...)
+			if folded && strings.HasPrefix(text, "/") {
+				forms = append(forms, risk.ReadURI("file://"+text).Forms...)
+			}
 		}
 		for _, form := range forms {
 			if folded {

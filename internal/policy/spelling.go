@@ -2,6 +2,8 @@ package policy
 
 import (
 	"bytes"
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,61 +12,105 @@ import (
 )
 
 // The names of members are compared as the most generous of servers does: many read
-// "Force" where the tool's schema says "force". So arguments are read twice by a rule
+// "Force" where the tool's schema says "force". So arguments are read again by a rule
 // whose expression has a name that stands in them in another spelling: as they are,
-// and as if they were spelled like the rule.
+// and as if they were spelled like the rule; in each way, if the rule spells a name
+// in several.
+
+// maxReadings is how often arguments are read again for one expression. Of what could
+// be read in still more ways an expression cannot tell.
+const maxReadings = 15
 
 // says is what the rule's expression says to the call. A deny or an ask is met if it
-// is by one of both readings, an allow only if it is by each.
+// is by one of all readings, an allow only if it is by each.
 func (r *rule) says(f *facts) outcome {
 	said := r.expression.evaluate(f)
 	if r.expression == nil || said == met && !r.allows {
 		return said
 	}
-	respelled, differ := f.spelledLike(r.expression)
-	if !differ {
-		return said
-	}
+	readings, all := f.spelledLike(r.expression)
 	own := f.args
-	f.args = respelled
-	other := r.expression.evaluate(f)
-	f.args = own
-	switch {
-	case other == said:
+	defer func() { f.args = own }()
+	same := all
+	for _, as := range readings {
+		f.args, _ = respell(own, as).(map[string]any)
+		other := r.expression.evaluate(f)
+		if other == met && !r.allows {
+			return met
+		}
+		same = same && other == said
+	}
+	if same {
 		return said
-	case other == met && !r.allows:
-		return met
 	}
 	return failed
 }
 
-// spelledLike returns the arguments with the names that an expression has spelled as
-// there; false if they are. Names that the tool's schema tells apart are left.
-func (f *facts) spelledLike(e *expression) (map[string]any, bool) {
-	if _, ok := f.arguments(); !ok || len(f.args) == 0 || len(e.names) == 0 {
-		return nil, false
+// spelledLike returns in which ways the names that stand in the arguments have to be
+// replaced for them to be spelled like an expression; false if there are more. Names
+// that the tool's schema tells apart are left.
+func (f *facts) spelledLike(e *expression) (readings []map[string]string, all bool) {
+	if len(e.names) == 0 {
+		return nil, true
+	}
+	if _, ok := f.arguments(); !ok || len(f.args) == 0 {
+		return nil, true
 	}
 	if f.spellings == nil {
 		f.spellings = make(map[string][]string)
 		spellings(f.args, f.spellings)
 	}
+	for folded, names := range e.names {
+		var ways []map[string]string
+		differ := false
+		for _, name := range names {
+			as := f.respelled(folded, name)
+			ways, differ = append(ways, as), differ || len(as) > 0
+		}
+		if !differ {
+			continue
+		}
+		if readings == nil {
+			readings = []map[string]string{nil}
+		}
+		if len(readings)*len(ways) > maxReadings+1 {
+			return nil, false
+		}
+		readings = product(readings, ways)
+	}
+	// What replaces nothing is how they were read before.
+	return slices.DeleteFunc(readings, func(as map[string]string) bool { return len(as) == 0 }), true
+}
+
+// respelled is what a name replaces that stands in the arguments in another spelling.
+func (f *facts) respelled(folded, name string) map[string]string {
 	var as map[string]string
-	for folded, name := range e.names {
-		for _, there := range f.spellings[folded] {
-			if name == "" || there == name || f.defines(there) && f.defines(name) {
-				continue
+	for _, there := range f.spellings[folded] {
+		if there == name || f.defines(there) && f.defines(name) {
+			continue
+		}
+		if as == nil {
+			as = make(map[string]string)
+		}
+		as[there] = name
+	}
+	return as
+}
+
+// product is each of some replacements with each of others.
+func product(some, others []map[string]string) []map[string]string {
+	made := make([]map[string]string, 0, len(some)*len(others))
+	for _, one := range some {
+		for _, other := range others {
+			both := maps.Clone(one)
+			if both == nil {
+				both = make(map[string]string, len(other))
 			}
-			if as == nil {
-				as = make(map[string]string)
-			}
-			as[there] = name
+			maps.Copy(both, other)
+			made = append(made, both)
 		}
 	}
-	if as == nil {
-		return nil, false
-	}
-	made, _ := respell(f.args, as).(map[string]any)
-	return made, true
+	return made
 }
 
 // defines reports whether the schema of the call's tool has a member with a name.

@@ -36,6 +36,18 @@ func TestSpellings(t *testing.T) {
 		{"allow", `call.args.path.startsWith("/srv/")`, deletes, `{"Path":"/srv/a"}`, "ask"},
 		{"allow", `!has(call.args.force)`, deletes, `{"Force":true}`, "ask"},
 		{"allow", `!has(call.args.force)`, deletes, `{"path":"x"}`, "allow"},
+		// The rule has a word in several spellings.
+		{"deny", `has(call.args.force) && call.args.force && call.tool != "Force"`, reads, `{"Force":true}`, "deny"},
+		{"deny", `has(call.args.force) && call.args.force && call.tool != "Force"`, reads, `{"FORCE":true}`, "deny"},
+		{"deny", `has(call.args.force) && call.args.force && call.tool != "Force"`, reads, `{"FORCE":false}`, "allow"},
+		{"ask", `has(call.args.Force) && call.tool != "force"`, reads, `{"force":true}`, "ask"},
+		{"deny", `has(call.args.force) && has(call.args.Path) && call.tool != "Force" && call.tool != "path"`, reads, `{"FORCE":1,"PATH":1}`, "deny"},
+		{"allow", `!has(call.args.force) || call.tool == "Force"`, deletes, `{"Force":true}`, "ask"},
+		{"allow", `!has(call.args.force) || call.tool == "Force"`, deletes, `{"path":"x"}`, "allow"},
+		{"deny", `has(call.args.abcde) && call.tool != "Abcde" && call.tool != "aBcde" && call.tool != "abCde" && call.tool != "abcDe" && call.tool != "abcdE"
+			&& call.tool != "ABcde" && call.tool != "AbCde" && call.tool != "AbcDe" && call.tool != "AbcdE" && call.tool != "aBCde" && call.tool != "aBcDe"
+			&& call.tool != "aBcdE" && call.tool != "abCDe" && call.tool != "abCdE" && call.tool != "abcDE" && call.tool != "ABCde"`, reads, `{"ABCDE":1}`, "ask"}, // too many
+		{"deny", `call.tool == "other" && has(call.args.force)`, reads, `{"Force":true}`, "allow"}, // the arguments are not needed
 		// Two spellings beside one another.
 		{"allow", ``, reads, `{"path":"/srv/a","Path":"/etc"}`, "ask"},
 		{"allow", ``, reads, `{"a":[{"path":"/srv/a","PATH":"/etc"}]}`, "ask"},

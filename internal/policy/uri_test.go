@@ -39,6 +39,15 @@ func TestResourceSpellings(t *testing.T) {
 		{"https://Internal.Example:443/Top%20Secret/*", []string{"https://internal.example/top secret/x", "https://internal.example/Top%20Secret/x"}},
 		{"http://127.0.0.1/*", []string{"http://127.1/x", "http://2130706433/x", "http://0x7f.0.0.1/x", "http://127.0.0.1:80/x"}},
 		{"http://[::1]/*", []string{"http://[0:0:0:0:0:0:0:1]/x"}},
+		{"file:///etc/*", []string{"/etc/passwd", "/etc/x/../passwd", "/%65tc/passwd", "//etc/passwd", `\etc\passwd`, "/ETC/passwd"}},
+		{"file:///c:/secret/*", []string{`C:\secret\x`, "c:/secret/x", "/c:/secret/x"}},
+		{"/etc/*", []string{"/etc/passwd", "file:///etc/passwd", "file:/etc/passwd"}},
+		{"docs://private/*", []string{
+			"docs://private/x", "docs:/private/x", "docs:///private/x", "docs:////private/x", "docs:private/x", "DOCS:/Private/x", "docs:/pri%76ate/x",
+			"docs://pri%76ate/x", "docs:///public/../private/x", "docs://public/../private/x", "docs:/private/x?y", `docs:\private\x`,
+		}},
+		{"docs:///private/*", []string{"docs://private/x", "docs:/private/x", "docs:///private/x"}},
+		{"docs:/private/*", []string{"docs://private/x", "docs:/private/x", "docs:///private/x"}},
 		{"memo://Insights", []string{"memo://Insights", "memo://insights", "MEMO://Insights", "memo://Insights/"}},
 	} {
 		for _, uri := range test.uris {
@@ -47,6 +56,21 @@ func TestResourceSpellings(t *testing.T) {
 				if j := p.Judge(read(plain, uri)); j.Verdict != effect || j.Rule == "" {
 					t.Errorf("%s is not what %s %s is about: %s", uri, effect, test.pattern, j.Verdict)
 				}
+			}
+		}
+	}
+}
+
+// A rule is about no other resource than it says.
+func TestResourceOthers(t *testing.T) {
+	for pattern, uris := range map[string][]string{
+		"file:///etc/*":    {"/srv/etc/x", "etc/x", "docs:///etc/x", "https://etc/x", "/etc/../srv/x"},
+		"docs://private/*": {"docs:/public/x", "docs:///public/private/x", "other:/private/x", "https:/private/x", "/private/x"},
+	} {
+		p := compiled(t, rules(hub.Rule{Effect: hub.VerdictDeny, Methods: []string{methodRead}, Tools: []string{pattern}}))
+		for _, uri := range uris {
+			if j := p.Judge(read(&hub.Server{Key: "web", Kind: hub.KindHTTP}, uri)); j.Rule != "" {
+				t.Errorf("%s is what %s is about", uri, pattern)
 			}
 		}
 	}

@@ -184,13 +184,11 @@ func (s *shell) particular(program string, args []arg) bool {
 		return true
 	case "ansible-inventory", "ansible-doc":
 		return when(!has(rest, "--list", "--graph", "--host", "-l"), hub.RiskHigh)
-	case "ffmpeg", "convert", "ansible-playbook", "ansible":
-		for i, a := range rest[:max(0, len(rest)-1)] {
-			if (a.text == "-m" || a.text == "--module-name") && hasField("ping setup stat debug gather_facts service_facts package_facts", rest[i+1].text) {
-				return when(false, hub.RiskHigh)
-			}
-		}
-		return when(!has(rest, "--syntax-check", "--list-tasks", "--list-hosts", "--check", "-C"), hub.RiskHigh)
+	case "ffmpeg", "convert":
+		return when(true, hub.RiskHigh)
+	case "ansible-playbook", "ansible":
+		looks := program == "ansible" && ansibleLooks(rest)
+		return when(!looks && !has(rest, "--syntax-check", "--list-tasks", "--list-hosts", "--check", "-C"), hub.RiskHigh)
 	}
 	if strings.HasPrefix(program, "kafka-") {
 		looks := has(rest, "--list", "--describe", "--version", "--help") && !has(rest, "--delete", "--alter", "--create", "--add", "--remove", "--execute", "--reset-offsets")

@@ -105,3 +105,30 @@ func TestShellCommands(t *testing.T) {
 		t.Errorf("there are %d commands, too few to tell", all.dangerous+all.harmless)
 	}
 }
+
+// What only looks like an option that takes the harm out of a command does not.
+func TestHarmTakenOut(t *testing.T) {
+	tool := terminal()
+	for want, commands := range map[hub.Risk][]string{
+		hub.RiskCritical: {
+			"git clean -fdx", "git clean -fdx -- -n", "git clean -fdx -en", "git clean -fdx -e -n", "git clean -fdxe*.bin", "git clean -fdxe '*.bin'",
+			"git clean -fdx --exclude -n", "git clean -fdx --exc --dry-run", "git clean -fdx -e --dry-run", "git clean -fdx --exclude=-n", "git clean -fdx -- --dry-run",
+			"git clean -n --no-dry-run -f", "git clean -fdx --end-of-options -n", "git clean -fdx -e --help", "git clean -n $X", "git clean -fdx -e $X -n",
+			"ansible all -m ping -m shell -a 'touch x'", "ansible all -m ping -mshell", "ansible all -m ping --module-name=shell", "ansible all -m ping --module-n shell",
+			"ansible all -m ping -bm shell", "ansible all -m ping -bmshell", "ansible all -m ping -M /tmp/modules", "ansible all -m ping --playbook-dir /tmp/x",
+			`ansible all -m debug -a 'msg={{ lookup("pipe", "touch x") }}'`, "ansible all -a 'touch x'", "ansible-playbook -m ping site.yml",
+			"ffmpeg -i a -m debug -y out.mp4", "convert a -m debug b", "convert a --check b", "ffmpeg -i a -C out.mp4",
+		},
+		hub.RiskMedium: {
+			"git clean -n", "git clean -ndx", "git clean -fdxn", "git clean --dry-run", "git clean -fdx --dry-run", "git clean -fdne '*.bin'", "git clean -n -- -f",
+			"git clean -e '*.bin' -n", "git clean --exclude '*.bin' -n .", "git clean --help",
+			"ansible all -m ping", "ansible all -mping", "ansible all -m=ping", "ansible all --module-name=setup", "ansible all -bm stat -a path=/tmp/x", "ansible all -m shell -a x --list-hosts",
+		},
+	} {
+		for _, command := range commands {
+			if got := tool.Assess(object(t, "command", command)).Risk; got != want {
+				t.Errorf("%s: %s, want %s", command, got, want)
+			}
+		}
+	}
+}

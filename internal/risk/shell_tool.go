@@ -157,7 +157,8 @@ func (s *shell) tool(program string, args []arg) bool {
 		}
 		return true
 	}
-	if pretends(words) || name == "git" && words[0].text == "clean" && hasLetter(words[1:], "n") {
+	cleans := name == "git" && words[0].text == "clean"
+	if cleans && cleansNothing(words[1:]) || !cleans && pretends(words) {
 		s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 		return true
 	}
@@ -192,6 +193,44 @@ func pretends(words []arg) bool {
 		}
 	}
 	return false
+}
+
+// cleansNothing reports whether "git clean" is told to show only what it would
+// delete. What it reads as a pattern says nothing of that, and what is put together
+// only when it is run may take it back.
+func cleansNothing(words []arg) bool {
+	shows := false
+	for i := 0; i < len(words); i++ {
+		a := words[i]
+		pattern := false // the next word is one
+		switch long, isLong := strings.CutPrefix(a.text, "--"); {
+		case !a.fixed:
+			return false
+		case isLong && long == "":
+			return shows
+		case isLong && long == "help" && i == 0:
+			return true
+		case isLong && long == "dry-run":
+			shows = true
+		case isLong && strings.HasPrefix("exclude", long): // git takes the beginning of a name
+			pattern = true
+		case isLong && !hasField("force quiet interactive", long) && !strings.HasPrefix(long, "exclude="):
+			return false
+		case !isLong && a.flag():
+			letters, attached, excludes := strings.Cut(a.text[1:], "e")
+			if strings.Trim(letters, "dfinqxX") != "" {
+				return false
+			}
+			shows = shows || strings.Contains(letters, "n")
+			pattern = excludes && attached == ""
+		}
+		if pattern {
+			if i++; i < len(words) && !words[i].fixed {
+				return false
+			}
+		}
+	}
+	return shows
 }
 
 // does looks the words up: the first two, or the first with each of its options.

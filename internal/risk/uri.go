@@ -62,7 +62,32 @@ func ReadURI(text string) URI {
 			u.Others = append(u.Others, short)
 		}
 	}
+	u.Others = append(u.Others, p.slashes()...)
 	return u
+}
+
+// slashes are the ways to read a URI by those who take a bare path for a file, or
+// make nothing of how many slashes follow a scheme that is none of the web's: of
+// "docs:/a/b", "docs://a/b" and "docs:///a/b" each may be the others.
+func (p *uriParts) slashes() []string {
+	plain, _ := decodeAll(strings.TrimPrefix(p.authority, "//") + p.path)
+	plain = strings.ReplaceAll(plain, "\\", "/")
+	name, _ := follow(strings.TrimLeft(plain, "/"))
+	query, _ := decodeAll(p.query)
+	fronts := []string{p.scheme + ":", p.scheme + ":/", p.scheme + "://", p.scheme + ":///"}
+	switch {
+	case p.special():
+		return nil
+	case p.scheme == "" && !strings.HasPrefix(plain, "/") && p.authority == "" && (len(plain) < 2 || plain[1] != ':'):
+		return nil // not rooted
+	case p.scheme == "":
+		fronts = []string{"file:///"}
+	}
+	var all []string
+	for _, front := range fronts {
+		all = append(all, front+name, front+name+query)
+	}
+	return all
 }
 
 func (u *URI) form(text string) {

@@ -111,9 +111,18 @@ func Saved(values []any) (string, error) {
 }
 
 // HoldPatience has Hold wait no longer than d during the test.
-func HoldPatience(t testing.TB, d time.Duration) {
+func HoldPatience(t testing.TB, d time.Duration) { set(t, &holdPatience, d) }
+
+// HoldLooks has Hold look every so often during the test whether it still holds, and
+// take for passing, for the grace, that somebody else does after a loss.
+func HoldLooks(t testing.TB, every, grace time.Duration) {
+	set(t, &holdLook, every)
+	set(t, &holdGrace, grace)
+}
+
+func set(t testing.TB, to *time.Duration, d time.Duration) {
 	t.Helper()
-	usual := holdPatience
-	holdPatience = d
-	t.Cleanup(func() { holdPatience = usual })
+	usual := *to
+	*to = d
+	t.Cleanup(func() { *to = usual })
 }

@@ -14,17 +14,27 @@ import (
 // ErrHeld says that somebody else holds a name.
 var ErrHeld = errors.New("another process holds it")
 
-// How long Hold waits for one who has just ended, and looks each time.
-var holdPatience = 5 * time.Second //nolint:gochecknoglobals // tests have less
+// Times of Hold.
+var ( //nolint:gochecknoglobals // tests have less
+	holdPatience = 5 * time.Second // for one who has just ended
+	holdLook     = lookEvery       // between two looks whether it is held
+	holdGrace    = time.Minute     // for the server to see that a connection is lost
+)
 
-const holdRetry = 200 * time.Millisecond
+// How often is tried to hold what somebody else holds: while waiting at first, and
+// after a loss.
+const (
+	holdRetry = 200 * time.Millisecond
+	holdAgain = time.Second
+)
 
 // Hold holds a name that only one process of all that share the database may hold,
 // until it lets go or ends, however it ends. It waits a little for one that is about
 // to, and then returns [ErrHeld]. If the connection is lost the name is held again
-// as soon as there is one; lost is called if somebody else has it by then, at most
-// once. Without PostgreSQL nobody else has the database.
-func (db *DB) Hold(ctx context.Context, name string, lost func()) (letGo func(), err error) {
+// as soon as that can be. If somebody else has it meanwhile, and for longer than the
+// server may take to see the loss, changed is told false; and true once the name is
+// held again. Without PostgreSQL nobody else has the database.
+func (db *DB) Hold(ctx context.Context, name string, changed func(held bool)) (letGo func(), err error) {
 	if !db.postgres {
 		return func() {}, nil
 	}
@@ -35,7 +45,7 @@ func (db *DB) Hold(ctx context.Context, name string, lost func()) (letGo func(),
 	}
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var kept sync.WaitGroup
-	kept.Go(func() { db.keepHold(keeping, conn, key, lost) })
+	kept.Go(func() { db.keepHold(keeping, conn, key, changed) })
 	return func() {
 		stop()
 		kept.Wait()
@@ -86,10 +96,12 @@ func (db *DB) hold(ctx context.Context, key int64) (*pgx.Conn, error) {
 	return conn, nil
 }
 
-// keepHold looks after the connection until ctx ends.
-func (db *DB) keepHold(ctx context.Context, conn *pgx.Conn, key int64, lost func()) {
-	pause := lookEvery
-	for {
+// keepHold looks after the connection until ctx ends. After a loss the server may keep
+// the session that was lost for a while, which looks as if somebody else had the name.
+func (db *DB) keepHold(ctx context.Context, conn *pgx.Conn, key int64, changed func(held bool)) {
+	var lost time.Time // when the connection was
+	held := true       // as changed was told
+	for pause := holdLook; ; {
 		select {
 		case <-ctx.Done():
 			if conn != nil {
@@ -103,16 +115,21 @@ func (db *DB) keepHold(ctx context.Context, conn *pgx.Conn, key int64, lost func
 				continue
 			}
 			hangUp(ctx, conn)
+			lost = time.Now()
 		}
 		var err error
 		conn, err = within(ctx, lookTime, func(ctx context.Context) (*pgx.Conn, error) { return db.hold(ctx, key) })
-		pause = lookEvery
+		pause = holdLook
 		switch {
-		case errors.Is(err, ErrHeld):
-			lost()
-			return
-		case err != nil:
-			pause = time.Second
+		case err == nil && !held:
+			held = true
+			changed(true)
+		case err == nil:
+		case errors.Is(err, ErrHeld) && held && time.Since(lost) >= holdGrace:
+			held = false
+			changed(false)
+		case held: // else it is looked at as seldom as before
+			pause = min(holdAgain, holdLook)
 		}
 	}
 }

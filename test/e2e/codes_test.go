@@ -56,6 +56,7 @@ func proofs() map[codes.Code]string {
 		codes.ApprovalCancelled: "internal/call.TestNotApproved",
 		codes.ApprovalWaits:     "internal/call.TestNotApproved",
 		codes.ApprovalStale:     "internal/call.TestEdited",
+		codes.CallOvertaken:     "internal/call.TestSureBeforeSending",
 		codes.ApprovalQuestion:  "internal/call.TestElicited",
 		codes.ApprovalYes:       "internal/call.TestElicited",
 		codes.ApprovalNo:        "internal/call.TestElicited",
@@ -135,6 +136,7 @@ func proofs() map[codes.Code]string {
 		codes.UpstreamLoginUnknown: "internal/oauth.TestOneLogin",
 		codes.UpstreamLoginNowhere: "internal/oauth.TestNoLogin",
 		codes.UpstreamLoginBusy:    "internal/oauth.TestNoLogin",
+		codes.UpstreamLoginsFull:   "internal/oauth.TestBoundOfAccounts",
 
 		// About a request.
 		codes.MessageMalformed:   "test/e2e.TestJSONTricks",

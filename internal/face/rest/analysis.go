@@ -28,7 +28,7 @@ type (
 func (d *Door) analysis() {
 	add(d, operation{
 		id: "analyseCalls", method: http.MethodGet, path: "/analysis", group: aboutRecord, summary: "Which tools are called most, which fail and why, which are slow",
-		about:  "Of the calls that whoever asks sees by `GET /calls`: for operators those of all callers. The figures of whole hours are kept with the record, so that a long time takes no longer than a short one.",
+		about:  "Of the calls that whoever asks sees by `GET /calls`: for operators those of all callers. For them the figures of whole hours are kept with the record, so that a long time takes no longer than a short one. Those of one caller are counted, the newest calls first, as far back as a bounded part of the record reaches; where that is less than was asked for, `cut` is true and `since` tells from when on they are.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, func(ctx context.Context, in *analysisInput) (*analysisOutput, error) {
 		now := time.Now()
@@ -53,7 +53,7 @@ func (d *Door) analysis() {
 
 func analysisView(a *audit.Analysis, limit int, hourly bool) api.Analysis {
 	v := api.Analysis{
-		Since: a.Since, Until: a.Until, Total: figuresView(&a.Total),
+		Since: a.Since, Until: a.Until, Cut: a.Cut, Total: figuresView(&a.Total),
 		Tools: []api.ToolFigures{}, Slow: []api.ToolFigures{}, Failures: []api.CallFailure{}, Servers: []api.ServerFigures{},
 	}
 	tool := func(t *audit.ToolFigures) api.ToolFigures {

@@ -163,7 +163,7 @@ func (e *entry) authorise(row *api.CompatServer, set *api.CompatServerSet) error
 	case authAPIKey:
 		allowed, needed = []string{authAPIKey, "header"}, authAPIKey
 	case authOAuth:
-		allowed = []string{"clientId", "clientSecret", "scope"}
+		allowed = []string{"authorizationServer", "clientId", "clientSecret", "scope"}
 	case authNone, "":
 	default:
 		return wrongWord("auth_type", "none, api_key, oauth")
@@ -186,7 +186,13 @@ func (e *entry) authorise(row *api.CompatServer, set *api.CompatServerSet) error
 	case kind == authOAuth && len(set.AuthConfig) == 0:
 		e.set(true, "oauth", "auth")
 	case kind == authOAuth:
-		e.set(set.AuthConfig, "oauth", "auth")
+		said := maps.Clone(set.AuthConfig)
+		if server := row.AuthConfig["authorizationServer"]; server != "" && kind == row.AuthType {
+			if _, there := said["authorizationServer"]; !there { // the secret would go nowhere without
+				said["authorizationServer"] = server
+			}
+		}
+		e.set(said, "oauth", "auth")
 	case kind == authAPIKey && header == "":
 		e.set(set.AuthConfig[authAPIKey], "apiKey")
 	case kind == authAPIKey:

@@ -183,7 +183,7 @@ const (
 func authOf(def *hub.Server) (kind string, shown map[string]string) {
 	shown = make(map[string]string)
 	if o := def.OAuth; o != nil && !o.Off {
-		for name, value := range map[string]string{"clientId": o.ClientID, "scope": strings.Join(o.Scopes, " ")} {
+		for name, value := range map[string]string{"authorizationServer": o.AuthorizationServer, "clientId": o.ClientID, "scope": strings.Join(o.Scopes, " ")} {
 			if value != "" {
 				shown[name] = value
 			}

@@ -223,6 +223,20 @@ func TestCompatAuth(t *testing.T) {
 	if got := done.Server; got.AuthType != "oauth" || strings.Contains(h.text(), "X-API-Key") {
 		t.Errorf("it is %+v, the file %s", got, h.text())
 	}
+	// A secret is of a client at one authorization server, which stays what it was.
+	config := map[string]string{"clientId": "me", "clientSecret": "${env:FAR}", "authorizationServer": "https://as.example"}
+	for _, said := range []string{
+		`{"clientId":"me","clientSecret":"${env:FAR}","authorizationServer":"https://as.example"}`, `{"clientId":"you","clientSecret":"${env:FAR}"}`,
+		`{"clientId":"you","clientSecret":"${env:FAR}","authorizationServer":"https://other.example"}`,
+		`{"clientId":"you","clientSecret":"${env:FAR}","authorizationServer":""}`,
+	} {
+		must(t, json.Unmarshal([]byte(said), &config))
+		h.change(http.MethodPut, "/mcp/far", `{"auth_config":`+said+`}`).into(http.StatusOK, &done)
+		if got := done.Server.AuthConfig; got["authorizationServer"] != config["authorizationServer"] || got["clientId"] != config["clientId"] ||
+			config["authorizationServer"] != "" && !strings.Contains(h.text(), config["authorizationServer"]) {
+			t.Errorf("%s: it is %v, the file %s", said, got, h.text())
+		}
+	}
 	h.change(http.MethodPut, "/mcp/far", `{"auth_type":"none"}`).into(http.StatusOK, &done)
 	if got := done.Server; got.AuthType != "none" || strings.Contains(h.text(), "oauth") || got.ServerURL != row.ServerURL {
 		t.Errorf("it is %+v, the file %s", got, h.text())

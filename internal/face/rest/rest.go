@@ -38,6 +38,7 @@ type Options struct {
 	Call    *call.Pipeline
 	Catalog *catalog.Catalog
 	Audit   *audit.Log
+	Taken   func() *hub.Error // that another hub writes to Audit as well; nil, or of none, if that cannot be
 	Stats   *stats.Stats
 	States  *callstate.Tracker // of the calls of Call; nil for none
 	Events  *events.Log

@@ -40,6 +40,12 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	if e := d.opt.Audit.Fault(); e != nil {
 		s.Record.Reason = e.In(lang(ctx))
 	}
+	if d.opt.Taken != nil {
+		if e := d.opt.Taken(); e != nil {
+			text := e.Text(lang(ctx))
+			s.Record.Taken = &api.RecordTaken{Code: string(e.Code), Reason: text.What, Remedy: text.Remedy}
+		}
+	}
 	s.Policy = modesOf(d.opt.Policy())
 	p := principal(ctx)
 	if n, err := d.opt.Approvals.Waiting(ctx, &p); err == nil { // the status is there also when the database is not
@@ -51,7 +57,7 @@ func (d *Door) hub(ctx context.Context) api.Status {
 	}
 	if !see.who.Hubwide() { // how the hub is set up is no tenant's matter
 		s.PID, s.DataDir, s.Sessions, s.Phases, s.Policy = 0, "", 0, nil, map[string]string{}
-		s.Record.Reason = ""
+		s.Record.Reason, s.Record.Taken = "", nil
 		s.Config = api.ConfigStatus{Problems: []api.ConfigProblem{}, Warnings: []api.ConfigProblem{}}
 	} else if !see.all && see.view.Narrow() { // what is wrong in the file may name others' servers
 		s.Config.Problems, s.Config.Warnings = []api.ConfigProblem{}, []api.ConfigProblem{}
