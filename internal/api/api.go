@@ -101,7 +101,7 @@ type RecordTaken struct {
 type Server struct {
 	Key           string      `json:"key"`
 	Name          string      `json:"name" doc:"For people"`
-	Kind          string      `json:"kind" enum:"builtin,stdio,http,sse,ws"`
+	Kind          string      `json:"kind" enum:"builtin,stdio,http,sse,ws,device"`
 	State         string      `json:"state" enum:"disabled,idle,stopped,starting,ready,degraded,reconnecting,crashed,failed,stopping"`
 	Event         string      `json:"event,omitempty" doc:"What led to this state, as docs/servers.md names it"`
 	Since         time.Time   `json:"since" doc:"When it came into this state"`
@@ -318,12 +318,14 @@ type Import struct {
 
 // ImportResult is what an import does, or would do.
 type ImportResult struct {
-	Form     string          `json:"form" doc:"Whose file it is" example:"claude"`
-	New      []string        `json:"new"`
-	Same     []string        `json:"same" doc:"Already there just so"`
-	Clashing []string        `json:"clashing" doc:"Another definition has the key"`
-	Written  []string        `json:"written" doc:"Taken over now; empty for a dry run"`
-	Warnings []ConfigProblem `json:"warnings"`
+	Form     string   `json:"form" doc:"Whose file it is" example:"claude"`
+	New      []string `json:"new"`
+	Same     []string `json:"same" doc:"Already there just so"`
+	Clashing []string `json:"clashing" doc:"Another definition has the key"`
+	Written  []string `json:"written" doc:"Taken over now; empty for a dry run"`
+
+	Endpoints []string        `json:"endpoints" doc:"Of voice assistants that are not there yet, and are taken over too unless servers were selected"`
+	Warnings  []ConfigProblem `json:"warnings"`
 }
 
 // Test is a server to try out: the one with the key or, with an entry, the one

@@ -12,6 +12,8 @@ const (
 	KindToolsDrifted     = "tools.drifted"     // a pinned server has tools to be accepted, or none any more
 	KindCallEnded        = "call.ended"        // a call ended, well or badly
 	KindCallState        = "call.state"        // what a session shows of its calls changed
+	KindEndpointChanged  = "endpoint.changed"  // an endpoint or a backend of a voice assistant came into another state
+	KindDeviceChanged    = "device.changed"    // a device came, went, or has other tools than before
 	KindApprovalChanged  = "approval.changed"  // somebody is asked to agree to a call, or that was decided or has ended otherwise
 )
 
@@ -20,7 +22,7 @@ const (
 type Event struct {
 	ID     int64        `json:"id" doc:"Greater than that of every event before; one that is followed from goes in Last-Event-ID"`
 	Time   time.Time    `json:"time" doc:"When the hub took note of it"`
-	Kind   string       `json:"kind" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed"`
+	Kind   string       `json:"kind" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed,endpoint.changed,device.changed"`
 	Gap    *EventGap    `json:"gap,omitempty" doc:"Of gap"`
 	Server *EventServer `json:"server,omitempty" doc:"Of server.changed"`
 	Drift  *EventDrift  `json:"drift,omitempty" doc:"Of tools.drifted"`
@@ -28,6 +30,31 @@ type Event struct {
 	State  *CallState   `json:"state,omitempty" doc:"Of call.state. What the server said, as its result or its error, is there only as long as the event is kept in memory"`
 
 	Approval *EventApproval `json:"approval,omitempty" doc:"Of approval.changed"`
+	Endpoint *EventEndpoint `json:"endpoint,omitempty" doc:"Of endpoint.changed"`
+	Device   *EventDevice   `json:"device,omitempty" doc:"Of device.changed"`
+}
+
+// EventEndpoint is the state of a voice assistant's backend that the hub dials.
+type EventEndpoint struct {
+	Name      string    `json:"name"`
+	Kind      string    `json:"kind" enum:"endpoints,backends" doc:"endpoints: the hub is an MCP server there; backends: it is a device"`
+	State     string    `json:"state" enum:"disabled,connecting,connected,waiting,replaced,auth_failed,stopped"`
+	Since     time.Time `json:"since" doc:"When it came into this state"`
+	Code      string    `json:"code,omitempty" doc:"Why it is not connected: the stable code"`
+	Reason    string    `json:"reason,omitempty" doc:"Why it is not connected, in English"`
+	Retry     time.Time `json:"retry,omitzero" doc:"When it is dialled again"`
+	CloseCode int       `json:"closeCode,omitempty" doc:"Of the WebSocket, when it was closed last"`
+}
+
+// EventDevice is how a device stands.
+type EventDevice struct {
+	ID     string    `json:"id"`
+	Alias  string    `json:"alias" doc:"Key of its server"`
+	Online bool      `json:"online"`
+	Since  time.Time `json:"since" doc:"When it came, or went"`
+	Tools  int       `json:"tools"`
+	Code   string    `json:"code,omitempty" doc:"Why it has no tools, or is gone: the stable code"`
+	Reason string    `json:"reason,omitempty" doc:"In English"`
 }
 
 // EventApproval is how a request to agree to a call stands, without its arguments.

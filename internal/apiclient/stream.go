@@ -21,10 +21,15 @@ const maxLine = maxAnswer
 // (0 for all), then each new one as it comes, until ctx ends or the hub does.
 // A stream that the hub ends yields no error. An error is yielded last.
 func (c *Client) FollowLog(ctx context.Context, key string, after uint64) iter.Seq2[api.LogLine, error] {
+	return c.followLog(ctx, serverPath(key), after)
+}
+
+// followLog is FollowLog of what is at a path.
+func (c *Client) followLog(ctx context.Context, path string, after uint64) iter.Seq2[api.LogLine, error] {
 	return func(yield func(api.LogLine, error) bool) {
 		query := logQuery(after)
 		query.Set("follow", "true")
-		r := request{method: http.MethodGet, path: serverPath(key) + "/log", query: query}
+		r := request{method: http.MethodGet, path: path + "/log", query: query}
 		for e, err := range c.events(ctx, r) {
 			var line api.LogLine
 			switch {

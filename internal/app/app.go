@@ -28,8 +28,11 @@ import (
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/datadir"
 	"github.com/toolcrib/toolcrib/internal/events"
+	"github.com/toolcrib/toolcrib/internal/face/broker"
+	"github.com/toolcrib/toolcrib/internal/face/device"
 	"github.com/toolcrib/toolcrib/internal/face/mcp"
 	"github.com/toolcrib/toolcrib/internal/face/rest"
+	"github.com/toolcrib/toolcrib/internal/face/xiaozhi"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/gateway"
 	"github.com/toolcrib/toolcrib/internal/httpd"
@@ -62,6 +65,10 @@ type Options struct {
 	RequireToken bool     // every caller has to show a token; needed for addresses other than loopback
 	TLSCert      string   // files of certificate and key; "" for plain HTTP
 	TLSKey       string
+
+	// DeviceListen is host and port at which devices dial in, each with a token of
+	// its own; "" for none.
+	DeviceListen string
 
 	CACert string // file of further certificate authorities for remote servers
 	Proxy  string // URL of a proxy for remote servers, in place of the environment's
@@ -128,9 +135,18 @@ type App struct {
 	call    *call.Pipeline
 	gateway *gateway.Gateway
 	control *control.Control
-	mcp     *mcp.Door
-	rest    *rest.Door
-	http    *httpd.Server
+
+	builtins  *builtin.Builtins
+	endpoints *xiaozhi.Endpoints
+	backends  *xiaozhi.Backends
+	devices   *device.Door
+	broker    *broker.Broker
+	deviceLn  net.Listener                                                   // of devices; nil if they cannot dial in
+	fill      func(text string) (filled string, secrets []string, err error) // placeholders
+
+	mcp  *mcp.Door
+	rest *rest.Door
+	http *httpd.Server
 
 	once    sync.Once
 	stopped chan struct{} // closed when Stop has done all
@@ -249,6 +265,12 @@ func (a *App) listen(ctx context.Context) (err error) {
 		}
 		a.onStop("listener", func(context.Context) error { return closed(a.ln.Close()) })
 	}
+	if a.opt.DeviceListen != "" {
+		if a.deviceLn, err = httpd.Listen(ctx, a.opt.DeviceListen, true); err != nil {
+			return err
+		}
+		a.onStop("device listener", func(context.Context) error { return closed(a.deviceLn.Close()) })
+	}
 	path, err := a.dir.Socket()
 	if err != nil {
 		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
@@ -271,7 +293,7 @@ func closed(err error) error {
 // assemble makes the parts out of each other.
 func (a *App) assemble(ctx context.Context) error {
 	info := implementation(a.opt.Version)
-	builtins := builtin.New(builtin.Options{Network: outward(a.network), Simulated: func(key string) bool {
+	a.builtins = builtin.New(builtin.Options{Network: outward(a.network), Simulated: func(key string) bool {
 		s, _ := a.fleet.Server(key)
 		return s.Simulated
 	}})
@@ -280,8 +302,11 @@ func (a *App) assemble(ctx context.Context) error {
 	if err := a.openLogins(resolve); err != nil {
 		return err
 	}
+	if err := a.openDevices(info, resolver); err != nil {
+		return err
+	}
 	a.fleet = fleet.New(fleet.Options{
-		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info,
+		Servers: a.source.Config.Servers, Dial: upstream.Dial, Serve: a.serve, ClientInfo: info,
 		Bus: a.bus, Log: a.log, Resolve: resolve, Network: a.network, Authorize: a.authorize, Owner: a.logins.Owner,
 		Listed: a.listed, Updated: a.updated, Elicited: a.elicited, Known: a.catalog.Known, Withhold: a.catalog.Withhold,
 		Budget: a.opt.Budget, OnDemand: a.opt.OnDemand, Processes: a.trees,
@@ -293,9 +318,10 @@ func (a *App) assemble(ctx context.Context) error {
 	a.control = control.New(control.Options{
 		Source: a.source, Builtins: Builtins(), Fleet: a.fleet, Catalog: a.catalog, Secrets: a.secrets, Logins: a.logins, Log: a.log,
 		Brief: a.opt.OnDemand, Costs: a.stats.Typical, Views: a.catalog.SetViews, Settings: a.applied, Written: func() { a.recordReload(nil) },
+		Redial: a.redial,
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{
-				Server: s, ClientInfo: info, Serve: builtins.Serve, Log: a.log, Resolve: resolve, Network: a.network,
+				Server: s, ClientInfo: info, Serve: a.serve, Log: a.log, Resolve: resolve, Network: a.network,
 				Authorize: func(s hub.Server) transport.Authorizer { return a.tryOut(s) },
 				Processes: a.trees, Capabilities: []byte(fleet.Askable), // or it would find fewer tools
 			})
@@ -311,13 +337,16 @@ func (a *App) assemble(ctx context.Context) error {
 		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info, Language: a.usual,
 	})
 	a.mcp = mcp.New(a.gateway)
+	a.openVoice(info, resolver)
+	endpoints, backends := a.dialled()
 	a.rest = rest.New(rest.Options{
 		Control: a.control, Call: a.call, Catalog: a.catalog, Audit: a.audit, Taken: a.taken.Load, Stats: a.stats, States: a.states, Events: a.events,
 		Identity: a.gate,
 		Version:  a.opt.Version, Started: a.started, Listen: a.URL, DataDir: a.dir.Path(),
 		Sessions: a.gateway.Sessions, Shutdown: a.End, Phases: a.phases.list,
 		Approvals: a.desk, Policy: a.rules.Load,
-		Language: a.usual,
+		Language:  a.usual,
+		Endpoints: endpoints, Backends: backends, Devices: a.deviceView(),
 	})
 	listeners := []net.Listener{a.socket}
 	if a.ln != nil {

@@ -68,6 +68,9 @@ func (a *App) Start() error {
 		return errors.Join(err, <-streams)
 	})
 	a.run("gateway", a.gateway.Run)
+	if !a.opt.OnDemand {
+		a.startVoice()
+	}
 	a.onStop("calls", a.drain)
 	if a.opt.Linger {
 		a.run("linger", a.linger)

@@ -62,7 +62,7 @@ func (a *App) history(ctx context.Context) []hub.CallRecord {
 func (a *App) metrics() http.Handler {
 	opt := telemetry.Options{
 		Errors: a.tally.Errors, Verdicts: a.tally.Verdicts, Approvals: a.asking, Queues: a.queues, Cache: a.caches, Checks: a.checks,
-		Record: a.recording, Events: a.publishing,
+		Record: a.recording, Events: a.publishing, Endpoints: a.endpoints.Statuses, Backends: a.backends.Statuses, Devices: a.devices.Statuses,
 		Version: a.opt.Version, Stats: a.stats, Log: a.log, Servers: a.fleet.Status, Sessions: a.gateway.Sessions,
 		Tools:       func() int { return len(a.catalog.Snapshot().Entries()) },
 		ConfigValid: func() bool { return a.control.Source().Fault == nil },

@@ -14,7 +14,7 @@ import (
 
 // outward is the way of built-in servers to others on the network: by the same
 // proxy, and with the same trust, as that to remote servers.
-func outward(n transport.Network) http.RoundTripper {
+func outward(n transport.Network) *http.Transport {
 	proxy := n.Proxy
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment

@@ -103,6 +103,7 @@ func (a *App) applied(c *config.Config) {
 	a.events.SetRetention(c.Events.Retention)
 	a.setPolicy(c)
 	a.setIdentity(c.Auth)
+	a.applyVoice(c)
 }
 
 // callSettings is what the pipeline is to go by now.

@@ -12,7 +12,7 @@ import (
 // are open to all. The direction is
 // drawn in ARCHITECTURE.md. Some packages are planned and not there yet.
 func mayImport() map[string][]string {
-	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api config toolindex stats preset")
+	face := list("gateway call callstate control catalog approval audit events policy auth httpd transport protocol wire hub bus api config toolindex stats preset xiaozhi")
 	return map[string][]string{
 		"atomicfile":      nil,
 		"wire":            nil,
@@ -52,13 +52,15 @@ func mayImport() map[string][]string {
 		"callstate":       list("hub bus"),
 		"events":          list("store bus hub api wire callstate"),
 		"audit":           list("store wire bus hub api secret"),
+		"xiaozhi":         list("wire hub"),
 		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer preset secret fleet catalog toolindex upstream hub oauth"),
 		"face/mcp":        face,
 		"face/rest":       face,
 		"face/xiaozhi":    face,
-		"face/device":     face,
+		"face/device":     list("xiaozhi protocol wire hub bus"),
+		"face/broker":     list("xiaozhi protocol wire hub"),
 		"face/web":        face,
 		"face/login":      list("auth hub"),
 		"cli":             list("app api apiclient audit auth bridge config config/importer datadir hub sandbox store transport wire"),

@@ -52,6 +52,11 @@ type Request struct {
 	// "" for the usual text.
 	UserMessage string
 
+	// AnswerBy is when the caller is answered at the latest, by [Pipeline.DoBy]: it
+	// waits for a person no longer; zero for any time. The call does not end by it.
+	AnswerBy time.Time
+	joined   *task // the equal call that it has waited for in place of being made; nil for none
+
 	// Mirrored returns the values of a header of the request, where the caller
 	// has to mirror arguments into headers; nil elsewhere.
 	Mirrored func(header string) []string
@@ -65,6 +70,7 @@ type Result struct {
 	*upstream.Reply
 
 	Edits  []wire.Edit    // of URIs in Message that callers know by another form; they touch neither id, resultType nor a _meta
+	Task   string         // of a call that goes on, what its result is asked for by; "" if it has ended
 	Server string         // that answered, by its key; "" for the hub itself
 	Entry  *catalog.Entry // the tool that was called; nil for what is no tool of a server's
 	Fault  *hub.Error     // what Message tells as a tool's result where the hub has refused the call; nil where it has not
@@ -138,6 +144,7 @@ type Pipeline struct {
 	cache    *cache
 	mentions *mentions
 	results  *results
+	late     *lateCalls
 	web      *web
 	readers  *readers
 }
@@ -147,7 +154,7 @@ func New(opt Options) *Pipeline {
 	p := &Pipeline{
 		catalog: opt.Catalog, fleet: opt.Fleet, bus: opt.Bus, observe: opt.Observe, calls: NewRegistry(), log: opt.Log,
 		audit: opt.Audit, states: opt.States, policy: opt.Policy, desk: opt.Approvals, settings: opt.Settings, tracing: tracing{opt.Tracer}, ids: newIDs(), turns: &turns{coming: make(map[string]int)}, askers: newAskers(),
-		cache: newCache(), mentions: newMentions(), results: newResults(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
+		cache: newCache(), mentions: newMentions(), results: newResults(), late: newLateCalls(), web: newWeb(opt.AllowPrivateLinks), readers: newReaders(),
 	}
 	if p.settings == nil {
 		p.settings = func() Settings { return Settings{} }
@@ -225,6 +232,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	r := &run{Request: *req}
 	// Nobody sees what is another tenant's by a door that forgot to say whose it is.
 	r.Viewer.Tenant, r.Viewer.Scope = req.Principal.Tenant, req.Principal.Scope
+	r.Viewer.Person = r.Viewer.Person && req.Principal.Role.May(hub.MayOperate)
 	r.verb = p.verbs[req.Message.MethodName()]
 	if r.verb == nil {
 		return nil, hub.E(message.MethodUnknown, nil, "method", message.Quote(req.Message.MethodName()))

@@ -23,6 +23,20 @@ const (
 // unsent reports whether a request provably did not leave.
 func unsent(err error) bool { return errors.Is(err, transport.ErrNotSent) }
 
+// Spared reports whether an error is that of a call that no server has carried out,
+// and that an equal tool of another server might. The list is closed on purpose, as
+// that of neverLeft is.
+func Spared(err error) bool {
+	e := hub.AsError(err)
+	switch e.Code {
+	case message.ServerDown, message.ServerBroken, message.ServerDisabled, message.ServerStopped, message.ServerUnknown, message.DeviceOffline,
+		message.Limited, message.QueueFull, message.QueueExpired, message.CallersTooMany, message.NotOffered, message.ToolUnknown,
+		message.ServerUnauthorized, message.UpstreamLoginNeeded, message.UpstreamScopeNeeded, message.UpstreamLoginFailed, message.AllFailed:
+		return e.Args[message.ValueOutcome] != string(hub.OutcomeUnknown)
+	}
+	return false
+}
+
 // neverLeft reports whether the call of which an attempt failed provably never
 // left for the server. The list is closed on purpose: an error that is not on it
 // may hide a call that was carried out.

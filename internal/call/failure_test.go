@@ -35,3 +35,18 @@ func TestAgreementIsForOnce(t *testing.T) {
 		}
 	}
 }
+
+// What may have been carried out is not carried out by another tool as well.
+func TestSpared(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[*hub.Error]bool{
+		hub.E(message.ServerDown, nil): true, hub.E(message.ServerStopped, nil): true, hub.E(message.AllFailed, nil): true,
+		doubtful(hub.E(message.ServerDown, nil)): false, doubtful(hub.E(message.AllFailed, nil)): false,
+		hub.E(message.OutcomeUnknown, nil): false, hub.E(message.Timeout, nil): false, hub.E(message.ServerBadReply, nil): false,
+		hub.E(message.Cancelled, nil): false, hub.E(message.ToolChanged, nil): false,
+	} {
+		if Spared(err) != want {
+			t.Errorf("%s %v: %t", err.Code, err.Args, !want)
+		}
+	}
+}

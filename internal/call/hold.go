@@ -84,6 +84,9 @@ func (p *Pipeline) patience(r *run, q *approval.Request) time.Duration {
 	if r.Timeout > 0 {
 		hold = min(hold, r.Timeout)
 	}
+	if !r.AnswerBy.IsZero() {
+		hold = min(hold, r.held+time.Until(r.AnswerBy))
+	}
 	return max(0, min(hold-r.held, left))
 }
 
@@ -103,13 +106,16 @@ func (p *Pipeline) abandon(ctx context.Context, id, call string) error {
 func (r *run) settle(q *approval.Request) error {
 	tool := message.Quote(q.Name)
 	var e *hub.Error
-	switch q.Status {
-	case approval.Pending:
+	switch {
+	case q.Status == approval.Pending && r.Principal.Door.Spoken():
+		// Nobody reads a ticket out: the same words again make an equal call.
+		e = hub.E(message.ApprovalSpoken, nil, "tool", tool)
+	case q.Status == approval.Pending:
 		e = hub.E(message.ApprovalPending, nil, "tool", tool, "ticket", q.ID, "expires", q.Expires.UTC().Format(time.RFC3339), "pickup", r.view.MetaName(catalog.MetaTicket)).
 			With("risk", riskName(q.Risk))
-	case approval.Rejected:
+	case q.Status == approval.Rejected:
 		e = hub.E(message.ApprovalRejected, nil, "tool", tool).With("note", remark(lastSaid(q)))
-	case approval.Expired:
+	case q.Status == approval.Expired:
 		e = hub.E(message.ApprovalExpired, nil, "id", q.ID)
 	default:
 		e = hub.E(message.ApprovalCancelled, nil, "tool", tool).With("note", remark(q.Note))

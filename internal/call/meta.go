@@ -32,6 +32,10 @@ func (p *Pipeline) meta(ctx context.Context, r *run, v *catalog.View) (err error
 		if fault, err = p.pickUp(ctx, r); fault != nil {
 			return r.refuse(fault)
 		}
+	case catalog.MetaTask:
+		if fault, err = p.task(ctx, r); fault != nil {
+			return r.refuse(fault)
+		}
 	}
 	if fault != nil {
 		r.reply = faulty(fault, r.Lang)

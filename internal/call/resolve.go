@@ -138,7 +138,10 @@ func (p *Pipeline) lookTool(r *run) (found bool, err error) {
 	if err := p.see(r); err != nil {
 		return false, err
 	}
-	if r.entry, found = r.view.Tool(r.name); found {
+	if r.entry, found = r.view.Tool(r.name); !found && r.Viewer.Person {
+		r.entry, found = r.view.PeopleTool(r.name)
+	}
+	if found {
 		r.server, r.own = &r.entry.Server, r.entry.Tool.Name
 		return true, nil
 	}

@@ -86,7 +86,7 @@ func (p *Pipeline) spill(_ context.Context, r *run) error {
 	m := &r.reply.Message
 	most := r.server.Spill
 	if most <= 0 || m.Kind != wire.Response || m.Result.Len() <= most || protocol.KindOf(m, r.reply.Era) != protocol.ResultComplete ||
-		m.Member("structuredContent").Exists() || string(m.Member("isError").Of(m.Raw)) == "true" || r.view.Profile().EmbedLinks {
+		m.Member("structuredContent").Exists() || string(m.Member("isError").Of(m.Raw)) == "true" || r.view.Profile().EmbedLinks || r.Principal.Door.Spoken() {
 		return nil
 	}
 	size := m.Result.Len()

@@ -55,7 +55,7 @@ func (p *Pipeline) table() map[string]*verb {
 			recorded: true,
 			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookTool, keys: prefixes, unknown: toolUnknown,
-			before: []stage{p.check, p.may, p.ourTools},
+			before: []stage{p.check, p.may, p.ourTools, p.late.recall},
 			way: []stage{
 				p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.approve, p.gates.limit, p.take, p.intend, p.route,
 			},

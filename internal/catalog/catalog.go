@@ -5,9 +5,11 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"os"
 	"slices"
@@ -321,7 +323,9 @@ func (c *Catalog) publish(announced hub.ListSet) {
 	next := viewOf(now, old)
 	c.view.Store(next)
 	c.own.look(next, c.parts)
-	if next.tools != old.tools || announced.Has(hub.ListTools) {
+	if next.tools != old.tools {
+		c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: now.id, Devices: devicesAlone(old.now, now)})
+	} else if announced.Has(hub.ListTools) {
 		c.opt.Bus.Publish(hub.ToolsChanged{Snapshot: now.id})
 	}
 	if next.resources != old.resources || next.templates != old.templates || announced&(hub.ListResources|hub.ListTemplates) != 0 {
@@ -331,6 +335,29 @@ func (c *Catalog) publish(announced hub.ListSet) {
 		c.opt.Bus.Publish(hub.PromptsChanged{})
 	}
 	c.reportClashes(old.now, now)
+}
+
+// devicesAlone reports whether all tools that two snapshots do not have in common are
+// of devices.
+func devicesAlone(old, now *Snapshot) bool {
+	others := func(s *Snapshot) iter.Seq[*Entry] {
+		return func(yield func(*Entry) bool) {
+			for _, e := range s.Entries() {
+				if e.Server.Kind != hub.KindDevice && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+	next, stop := iter.Pull(others(now))
+	defer stop()
+	for e := range others(old) {
+		if same, ok := next(); !ok || !bytes.Equal(e.Raw, same.Raw) {
+			return false
+		}
+	}
+	_, more := next()
+	return !more
 }
 
 // reportClashes logs of each server whose resources cannot be listed as they are

@@ -34,6 +34,7 @@ type Entry struct {
 
 	staleFrom time.Time // when it is too old for an entry that is not Live
 	blocked   bool      // its server is pinned, and this is not what was accepted
+	people    bool      // it is a device's, and for people alone
 }
 
 // Stale reports whether the entry is from the index and not good enough any
@@ -42,7 +43,7 @@ type Entry struct {
 func (e *Entry) Stale() bool { return past(e.staleFrom) }
 
 func (e *Entry) exposedName() string { return e.Exposed }
-func (e *Entry) isBlocked() bool     { return e.blocked }
+func (e *Entry) isBlocked() bool     { return e.blocked || e.people }
 
 func (e *PromptEntry) exposedName() string { return e.Exposed }
 func (e *PromptEntry) isBlocked() bool     { return false }
@@ -79,6 +80,7 @@ type Share struct {
 	Capabilities protocol.Capabilities // as it declared them, or such as its lists need if that is not known
 	Instructions string                // "" for none
 	Tools        []*Entry
+	People       []*Entry // tools that are for people alone: they are in no list, and found by [View.PeopleTool]
 	Prompts      []*PromptEntry
 	Resources    []*ResourceEntry
 	Templates    []*ResourceEntry
@@ -157,7 +159,7 @@ func (s *Snapshot) Changed(server string) []string { return s.changed[server] }
 // else go to any other that calls a tool so.
 func (s *Snapshot) Resolve(name string) (*Entry, bool) {
 	e, _ := s.tools.meant(name, nil)
-	if e == nil || e.blocked {
+	if e == nil || e.isBlocked() {
 		return nil, false
 	}
 	return e, true
@@ -226,7 +228,11 @@ func (s *Snapshot) add(p *part) {
 	}
 	share.Tools = make([]*Entry, 0, len(p.tools))
 	for i := range p.tools {
-		if e := s.tools.add(&p.tools[i]); !e.blocked {
+		switch e := s.tools.add(&p.tools[i]); {
+		case e.blocked:
+		case e.people:
+			share.People = append(share.People, e)
+		default:
 			share.Tools = append(share.Tools, e)
 		}
 	}

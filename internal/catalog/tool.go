@@ -55,6 +55,7 @@ func ParseTool(raw []byte) (hub.Tool, error) {
 		Raw:        raw,
 		ReadOnly:   isTrue(raw, wire.Lookup(raw, annotations, "readOnlyHint")),
 		Idempotent: isTrue(raw, wire.Lookup(raw, annotations, "idempotentHint")),
+		People:     forPeople(raw, wire.Lookup(raw, annotations, "audience")),
 	}
 	if mayAnnotate(raw) {
 		w := schemaWalk{raw: raw, taken: make(map[string]bool)}
@@ -64,6 +65,18 @@ func ParseTool(raw []byte) (hub.Tool, error) {
 		tool.Headers = w.headers
 	}
 	return tool, nil
+}
+
+// forPeople reports whether an audience is users and nobody else.
+func forPeople(raw []byte, audience wire.Span) bool {
+	some := false
+	for at := range wire.Array(raw, audience) {
+		if who, _ := wire.String(raw, at); who != "user" {
+			return false
+		}
+		some = true
+	}
+	return some
 }
 
 // isTrue reports whether a value is the literal true.

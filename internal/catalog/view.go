@@ -118,7 +118,18 @@ func (v *View) Offers(server, tool string) bool {
 // those that it has elsewhere.
 func (v *View) Tool(name string) (*Entry, bool) {
 	e := v.meant(name)
-	if e == nil || e.blocked {
+	if e == nil || e.isBlocked() {
+		return nil, false
+	}
+	return e, true
+}
+
+// PeopleTool returns the tool that a device keeps for people and that a person
+// means by a name. It has its name as others have theirs, and is in the view as
+// they are, but in no list of it.
+func (v *View) PeopleTool(name string) (*Entry, bool) {
+	e := v.meant(name)
+	if e == nil || e.blocked || !e.people {
 		return nil, false
 	}
 	return e, true
@@ -158,7 +169,7 @@ func (v *View) find(name string) (*Entry, []*Entry) {
 // [Snapshot.Entries], and none is outside of the view, or blocked.
 func (v *View) Providers(name string) []*Entry {
 	e, all := v.find(name)
-	if e == nil || e.blocked {
+	if e == nil || e.isBlocked() {
 		return nil
 	}
 	if len(all) == 0 {
@@ -166,7 +177,7 @@ func (v *View) Providers(name string) []*Entry {
 	}
 	providers := make([]*Entry, 0, len(all))
 	for _, e := range all {
-		if !e.blocked && v.scope.tool(e) {
+		if !e.isBlocked() && v.scope.tool(e) {
 			providers = append(providers, v.names.inView(e))
 		}
 	}

@@ -26,11 +26,12 @@ const (
 	MetaFind        // find_tool: looks for tools
 	MetaCall        // call_tool: calls one by its name
 	MetaTicket      // approval_result: picks up what a person has agreed to
+	MetaTask        // hub_task_result: picks up the result of a call that went on
 )
 
 // metaNames are the exposed names of the hub's own tools in a view; "" for those
 // that it does not have.
-type metaNames struct{ find, call, ticket string }
+type metaNames struct{ find, call, ticket, task string }
 
 // meta returns the names in a view that lists at most so many tools; 0 stands for
 // any number. Other tools keep theirs. If there is room for one only it is
@@ -43,7 +44,7 @@ func (n *viewNames) meta(r rule, most int) metaNames {
 		}
 		return name
 	}
-	m := metaNames{ticket: free("approval_result")}
+	m := metaNames{ticket: free("approval_result"), task: free("hub_task_result")}
 	if most > 0 {
 		m.call = free("call_tool")
 	}
@@ -56,7 +57,7 @@ func (n *viewNames) meta(r rule, most int) metaNames {
 // Meta returns which of the hub's own tools has the name in this view. Those by
 // which others are reached are there only with a cap, and listed only if something
 // is dropped, but can be called all the same: a client may still have the list from
-// when it was so. The one for tickets is always there; who lists it is the door's.
+// when it was so. Those for tickets and tasks are always there; who lists them is the door's.
 func (v *View) Meta(name string) Meta {
 	switch name {
 	case "": // what the view does not have has no name
@@ -67,6 +68,8 @@ func (v *View) Meta(name string) Meta {
 		return MetaCall
 	case v.meta.ticket:
 		return MetaTicket
+	case v.meta.task:
+		return MetaTask
 	}
 	return MetaNone
 }
@@ -81,6 +84,8 @@ func (v *View) MetaName(m Meta) string {
 		return v.meta.call
 	case MetaTicket:
 		return v.meta.ticket
+	case MetaTask:
+		return v.meta.task
 	}
 	return ""
 }
@@ -94,6 +99,10 @@ func (v *View) Ticket() []byte {
 	}
 	return fmt.Appendf(nil, ticketTool, quoted(v.meta.ticket))
 }
+
+// Task is the description of the tool by which callers pick up the result of a call
+// that went on when they were answered, for lists of those who are answered so.
+func (v *View) Task() []byte { return fmt.Appendf(nil, taskTool, quoted(v.meta.task)) }
 
 // ours are the descriptions of the hub's own tools that the view lists.
 func (v *View) ours() [][]byte {
@@ -140,6 +149,12 @@ const (
 		`"inputSchema":{"type":"object","properties":{` +
 		`"ticket":{"type":"string","description":"The ticket, as the call was answered with it"}},` +
 		`"required":["ticket"],"additionalProperties":false}}`
+	taskTool = `{"name":%s,"title":"Result of a slow call","description":` +
+		`"A call that takes long goes on in the background and is answered with a task_id. This gives its result, or says that it is still under way.",` +
+		`"inputSchema":{"type":"object","properties":{` +
+		`"task_id":{"type":"string","description":"The task_id, as the call was answered with it"}},` +
+		`"required":["task_id"],"additionalProperties":false},` +
+		`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`
 )
 
 // maxNamed is how many servers are named in a text at most.

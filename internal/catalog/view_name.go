@@ -86,7 +86,7 @@ func nameTools(tools *space[*Entry], s *scope, r rule) ([]*Entry, viewNames) {
 		}
 		all[i] = n.as[e]
 	}
-	return slices.DeleteFunc(all, func(e *Entry) bool { return e.blocked }), n
+	return slices.DeleteFunc(all, func(e *Entry) bool { return e.isBlocked() }), n
 }
 
 // renamed is a copy of the entry with another name.
@@ -105,14 +105,14 @@ func inScope(tools *space[*Entry], s *scope) []*Entry {
 	for _, e := range tools.entries {
 		switch e := tools.pick(e.Exposed, s.tool); {
 		case e == nil:
-		case e.blocked:
+		case e.isBlocked():
 			blocked = append(blocked, e)
 		default:
 			all = append(all, e)
 		}
 	}
 	for name, e := range tools.exposed {
-		if !e.blocked {
+		if !e.isBlocked() {
 			continue
 		}
 		if e := tools.pick(name, s.tool); e != nil {

@@ -113,6 +113,9 @@ func (e *Entry) qualified() string {
 	return qualified(e.Server.Key, namingOf(&e.Server, e.Tool.Name).as)
 }
 
+// Named reports whether one of the patterns, as groups have them, is for the tool.
+func (e *Entry) Named(patterns []string) bool { return (*scope)(nil).named(patterns, e) }
+
 // fitsPattern reports whether a text is what a pattern says, in which "*" stands
 // for any text. It takes time in proportion to the product of both lengths at
 // most.

@@ -75,6 +75,9 @@ type commands struct {
 	Import   importFile       `cmd:"" group:"server" help:"Take over the servers of another program's file."`
 	Connect  connect          `cmd:"" group:"server" help:"Enter Toolcrib in the file of an MCP client."`
 
+	Xiaozhi xiaozhiCommands `cmd:"" group:"voice" help:"Voice assistants: endpoints at which Toolcrib is an MCP server, backends to which it is a device."`
+	Device  deviceCommands  `cmd:"" group:"voice" help:"Devices that dial in: list, show, token, log, call."`
+
 	Approval approvalCommands `cmd:"" group:"rules" help:"Calls that wait for somebody to agree: list, show, approve, reject, edit, cancel."`
 	Grant    grantCommands    `cmd:"" group:"rules" help:"Agreements that stand: list, add, preview, revoke."`
 	Policy   policyCommands   `cmd:"" group:"rules" help:"The rules that calls are judged by: show, judge, test."`
@@ -167,6 +170,7 @@ func newParser(c *commands, env Env, exit func(int)) (*kong.Kong, error) {
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
 		kong.ExplicitGroups([]kong.Group{
 			{Key: "server", Title: "Servers and tools:"},
+			{Key: "voice", Title: "Voice assistants and devices:"},
 			{Key: "hub", Title: "The hub:"},
 			{Key: "rules", Title: "Who must say yes:"},
 			{Key: "files", Title: "Files and the rest:"},

@@ -72,6 +72,10 @@ func (p *printer) happened(e api.Event) string {
 		line := fmt.Sprintf("%s %s %s %s %s %s", p.approvalStatus(e.Approval.Status), p.paint(bold, oneLine(e.Approval.Tool)), p.risk(e.Approval.Risk),
 			oneLine(e.Approval.Subject), p.paint(dim, oneLine(e.Approval.ID)), oneLine(e.Approval.By))
 		return strings.TrimSuffix(line, " ")
+	case e.Endpoint != nil:
+		return fmt.Sprintf("%s %s %s", p.paint(bold, oneLine(e.Endpoint.Name)), p.dialled(e.Endpoint.State), p.paint(red, oneLine(e.Endpoint.Reason)))
+	case e.Device != nil:
+		return fmt.Sprintf("%s %s %s", p.paint(bold, oneLine(e.Device.Alias)), p.presence(e.Device.Online), p.paint(dim, oneLine(e.Device.ID)))
 	}
 	return ""
 }

@@ -60,6 +60,7 @@ func (c *importFile) Run(ctx context.Context, s *session) error {
 		if c.Replace {
 			count += len(plan.Clashing)
 		}
+		count += len(plan.Endpoints)
 		if yes, err := c.agreed(ctx, s, plan, count); !yes || err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func (c *importFile) Run(ctx context.Context, s *session) error {
 		if s.JSON {
 			return s.out.json(done)
 		}
-		s.out.line(s.out.say("Took over: %s", "已导入：%s"), clean(strings.Join(done.Written, ", ")))
+		s.out.line(s.out.say("Took over: %s", "已导入：%s"), clean(strings.Join(append(done.Written, done.Endpoints...), ", ")))
 		s.out.line(s.out.say("See how they are: %s", "查看状态：%s"), "toolcrib server list")
 		return nil
 	})
@@ -111,6 +112,9 @@ func (s *session) plan(path string, plan api.ImportResult) {
 		for _, key := range group.keys {
 			rows = append(rows, row{cells: []string{"  " + clean(key), group.text}})
 		}
+	}
+	for _, name := range plan.Endpoints {
+		rows = append(rows, row{cells: []string{"  " + clean(name), p.paint(green, say("+ endpoint of a voice assistant; have only one program connected to it", "+ 语音助手接入点；请只让一个程序连接它"))}})
 	}
 	if len(rows) > 0 {
 		p.table([]string{"  " + say("SERVER", "服务器"), ""}, rows)

@@ -20,6 +20,9 @@ const (
 	prompts   kind = "prompt"
 	approvals kind = "approval"
 	grants    kind = "grant"
+	endpoints kind = "endpoint"
+	backends  kind = "backend"
+	devices   kind = "device"
 )
 
 // unknown is the code of the error for a name that nothing of the kind has.
@@ -28,6 +31,7 @@ func (k kind) unknown() message.Code {
 		servers: message.ServerUnknown, tools: message.ToolUnknown, groups: message.GroupUnknown,
 		resources: message.ResourceUnknown, prompts: message.PromptUnknown,
 		approvals: message.ApprovalUnknown, grants: message.GrantUnknown,
+		endpoints: message.EndpointUnknown, backends: message.BackendUnknown, devices: message.DeviceUnknown,
 	}[k]
 }
 
@@ -69,6 +73,22 @@ func names(ctx context.Context, h *apiclient.Client, k kind) (all []candidate, e
 		list, err = h.Grants(ctx, false)
 		for _, v := range list.Grants {
 			all = append(all, candidate{v.ID, v.Server + "/" + v.Tool})
+		}
+	case endpoints, backends:
+		of := apiclient.Endpoints
+		if k == backends {
+			of = apiclient.Backends
+		}
+		var list []api.Endpoint
+		list, err = h.Dialled(ctx, of)
+		for _, v := range list {
+			all = append(all, candidate{v.Name, v.State})
+		}
+	case devices:
+		var list api.DeviceList
+		list, err = h.Devices(ctx)
+		for _, v := range list.Devices {
+			all = append(all, candidate{v.ID, v.Alias})
 		}
 	case prompts:
 		var list api.PromptList

@@ -25,6 +25,7 @@ type serve struct {
 	CACert       string   `name:"ca-cert" help:"Further certificate authorities to trust in remote servers." type:"path" placeholder:"FILE"`
 	Proxy        string   `help:"Proxy for remote servers, in place of $$HTTPS_PROXY and the like." placeholder:"URL"`
 	PrivateLinks bool     `name:"allow-private-links" help:"For clients that cannot read resources, also fetch links in results from addresses that are not public, such as those of this machine."`
+	DeviceListen string   `help:"Address at which devices of voice assistants dial in, each with a token of its own; none if it is not given." placeholder:"HOST:PORT"`
 	Linger       bool     `hidden:"" help:"End when the last client that is attached by \"toolcrib stdio\" has gone."`
 }
 
@@ -49,7 +50,7 @@ func (c *serve) Run(ctx context.Context, s *session) error {
 	opt.TLSCert, opt.TLSKey = c.TLSCert, c.TLSKey
 	opt.CACert, opt.Proxy = c.CACert, c.Proxy
 	opt.AllowPrivateLinks = c.PrivateLinks
-	opt.Linger = c.Linger
+	opt.Linger, opt.DeviceListen = c.Linger, c.DeviceListen
 	if !c.Linger {
 		s.awaitCommand(ctx, opt.DataDir)
 	}
@@ -98,12 +99,19 @@ func (s *session) awaitCommand(ctx context.Context, path string) {
 	}
 }
 
-// ready says, in one line that programs may read, that the hub serves, and in a
-// second one what becomes of what the rules say. It does so also if nobody reads it:
-// both are written at once, since who has read the first may be gone.
+// ready says, in one line that programs may read, that the hub serves, and in further
+// ones what becomes of what the rules say, and of voice assistants and devices. It does
+// so also if nobody reads it: all are written at once, since who has read the first may
+// be gone.
 func (s *session) ready(a *app.App) {
 	p := &printer{w: s.unchecked()}
 	rules := a.Policy().In(s.env.Lang)
+	if endpoints, backends := a.Dialled(); endpoints+backends > 0 {
+		rules += fmt.Sprintf("\n"+s.out.say("Voice assistants: %d endpoints, %d backends", "语音助手：%d 个接入点，%d 个后端"), endpoints, backends)
+	}
+	if at := a.DeviceURL(); at != "" {
+		rules += "\n" + s.out.say("Devices dial in at ", "设备接入地址：") + at
+	}
 	if a.URL() == "" {
 		p.line("Toolcrib %s is ready. Servers: %d  Data: %s\n%s", s.env.Version, a.Servers(), a.DataDir(), rules)
 		return

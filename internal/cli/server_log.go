@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
@@ -22,40 +23,45 @@ func (c *serverLog) Run(ctx context.Context, s *session) error {
 		if err != nil {
 			return h.guess(ctx, err, servers, c.Key)
 		}
-		var last uint64
-		if n := len(log.Lines); n > 0 {
-			last = log.Lines[n-1].Seq
-			if c.Lines > 0 && n > c.Lines {
-				log.Lines = log.Lines[n-c.Lines:]
-			}
+		return s.tail(ctx, log, c.Follow, c.Lines, func(last uint64) iter.Seq2[api.LogLine, error] { return h.FollowLog(ctx, c.Key, last) })
+	})
+}
+
+// tail shows the last lines of a log and, if it is followed, what comes next.
+func (s *session) tail(ctx context.Context, log api.Log, follow bool, lines int, next func(last uint64) iter.Seq2[api.LogLine, error]) error {
+	var last uint64
+	if n := len(log.Lines); n > 0 {
+		last = log.Lines[n-1].Seq
+		if lines > 0 && n > lines {
+			log.Lines = log.Lines[n-lines:]
 		}
-		if s.JSON && !c.Follow {
-			return s.out.json(log)
+	}
+	if s.JSON && !follow {
+		return s.out.json(log)
+	}
+	for _, line := range log.Lines {
+		if err := s.logLine(line); err != nil {
+			return err
 		}
-		for _, line := range log.Lines {
-			if err := s.logLine(line); err != nil {
-				return err
-			}
-		}
-		if !c.Follow {
-			if last == 0 {
-				s.out.line("%s", s.out.say("The log is empty.", "日志为空。"))
-			}
-			return nil
-		}
-		for line, err := range h.FollowLog(ctx, c.Key, last) {
-			if ctx.Err() != nil {
-				return nil // Ctrl-C is how this command ends
-			}
-			if err != nil {
-				return err
-			}
-			if err := s.logLine(line); err != nil {
-				return err
-			}
+	}
+	if !follow {
+		if last == 0 {
+			s.out.line("%s", s.out.say("The log is empty.", "日志为空。"))
 		}
 		return nil
-	})
+	}
+	for line, err := range next(last) {
+		if ctx.Err() != nil {
+			return nil // Ctrl-C is how this command ends
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.logLine(line); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *session) logLine(l api.LogLine) error {

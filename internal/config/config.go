@@ -43,9 +43,13 @@ type Config struct {
 	// of the file in its order. Their Order is their index.
 	Servers []hub.Server
 
-	// Endpoints are the addresses of "mcpEndpoint", each once, in their order.
-	// They hold tokens.
-	Endpoints []string
+	// Endpoints and Backends are voice assistants' backends that the hub dials: the
+	// ones where it is an MCP server, the others where it is a device. Each of them
+	// has a name of its own. Their addresses may hold tokens, and placeholders.
+	Endpoints []hub.Endpoint
+	Backends  []hub.Backend
+	// Devices say how devices may dial in.
+	Devices hub.Devices
 
 	// Groups and Profiles are those of the file, in its order. There are none
 	// but these: what a client is like is for the person who uses it to say.
@@ -124,7 +128,7 @@ func (p Problems) Unwrap() []error {
 // Default is the configuration without a file: the built-in servers with the
 // given keys, in that order.
 func Default(builtins []string) *Config {
-	c := &Config{CacheTTL: defaultCacheTTL}
+	c := &Config{CacheTTL: defaultCacheTTL, Devices: usualDevices()}
 	c.set(usualSettings())
 	for _, key := range builtins {
 		c.Servers = append(c.Servers, builtin(key))

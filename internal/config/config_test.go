@@ -96,8 +96,11 @@ func show(c *Config) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "form %s\n", c.Form)
-	for _, url := range c.Endpoints {
-		fmt.Fprintf(&b, "endpoint %q\n", url)
+	for _, e := range c.Endpoints {
+		fmt.Fprintf(&b, "endpoint %+v\n", e)
+	}
+	for _, e := range c.Backends {
+		fmt.Fprintf(&b, "backend %+v\n", e)
 	}
 	if c.CacheTTL != time.Hour || c.ForceRefresh {
 		fmt.Fprintf(&b, "cache-ttl %s force-refresh %v\n", c.CacheTTL, c.ForceRefresh)
@@ -239,6 +242,7 @@ func showSettings(b *strings.Builder, c *Config) {
 		{"traces", c.Traces, usual.Traces},
 		{"policy", head(c.Policy), head(usual.Policy)},
 		{"approval", c.Approval, usual.Approval},
+		{"devices", c.Devices, usual.Devices},
 	} {
 		if !reflect.DeepEqual(f.is, f.was) {
 			fmt.Fprintf(b, "%s %+v\n", f.name, f.is)
@@ -269,6 +273,7 @@ func TestDefault(t *testing.T) {
 		Audit:  Audit{Retention: 90 * 24 * time.Hour, Arguments: true, MaxArguments: 4096},
 		Events: Events{Retention: 24 * time.Hour}, Traces: Traces{Sample: 1},
 		Approval: hub.Approval{Expires: 5 * time.Minute, Hold: 45 * time.Second, Pending: 100},
+		Devices:  hub.Devices{Keep: 10 * time.Minute, Timeout: 30 * time.Second, Queue: 16},
 	}
 	if diff := cmp.Diff(whole, Default([]string{"calculator", "datetime"})); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -383,9 +388,11 @@ func TestSecretsInBrokenFiles(t *testing.T) {
     "d": {"command": ["x", "--key=hunter2"], "environment": {"K": "hunter2"}},
   },
   "mcpEndpoint": ["wss://e/?token=hunter2"],
+  "xiaozhi": {"endpoints": {"e": {"url": "ws://e/?hunter2"}}, "backends": {"f": {"url": "ws://e/?hunter2", "ota": "http://e/?hunter2", "token": "hunter2"}}},
+  "devices": {"websocket": "ws://e/?hunter2", "vision": "http://e/?hunter2", "relay": {"*": "ws://e/?hunter2"}},
   "modelscope": {"apiKey": "hunter2"},
 }`)
-	if _, warnings, err := Parse("f", good, nil); err != nil || len(warnings) != 1 {
+	if _, warnings, err := Parse("f", good, nil); err != nil || len(warnings) != 0 {
 		t.Fatalf("%v, %v", warnings, err)
 	}
 	check := func(text []byte) {

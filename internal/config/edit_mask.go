@@ -200,7 +200,7 @@ func below(in setting, name string) setting {
 // a group this holds for the texts, too.
 func namesAnything(name string) bool {
 	switch name {
-	case "mcpServers", "servers", "context_servers", "mcp.servers", "mcpServerConfig", "projects", "tools", "toolOverrides", groupsMember:
+	case "mcpServers", "servers", "context_servers", "mcp.servers", "mcpServerConfig", "projects", "tools", "toolOverrides", groupsMember, string(Endpoints), string(Backends):
 		return true
 	}
 	return false

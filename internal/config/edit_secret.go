@@ -162,8 +162,11 @@ func urls(value string) []span {
 // openQuery reports whether all values of a query are placeholders.
 func openQuery(query string) bool {
 	for pair := range strings.SplitSeq(query, "&") {
-		_, value, named := strings.Cut(pair, "=")
-		if !named || !harmless(value) {
+		name, value, named := strings.Cut(pair, "=")
+		if !named {
+			value = name
+		}
+		if !harmless(value) {
 			return false
 		}
 	}

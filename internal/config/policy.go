@@ -215,6 +215,9 @@ func (r *reader) absent(servers []hub.Server) {
 	r.eachAbsent(r.policy.groups, groups, func(m mention, near message.Phrase) {
 		r.warn(m.at, "%sthere is no group %s; the rule holds once there is%s", m.where, quoted(m.name), near)
 	})
+	r.eachAbsent(r.voice.groups, groups, func(m mention, near message.Phrase) {
+		r.warn(m.at, "%sthere is no group %s; it is offered nothing until there is%s", m.where, quoted(m.name), near)
+	})
 }
 
 func (r *reader) eachAbsent(mentions []mention, known []string, warn func(m mention, near message.Phrase)) {

@@ -38,10 +38,10 @@ type reader struct {
 	settings settings
 	policy   policyReading
 
-	servers   []hub.Server
-	seen      map[string]int // where each key was first
-	endpoints []string
-	switches  []toolSwitch
+	servers  []hub.Server
+	seen     map[string]int // where each key was first
+	switches []toolSwitch
+	voice    voice
 }
 
 // read reads the outermost object.
@@ -79,6 +79,7 @@ func (r *reader) read(root hujson.Value) {
 	}
 	r.checkPools()
 	r.checkNames()
+	r.readVoice()
 	if !r.settingsOfEditor(members) {
 		r.unknownTop(unknown)
 	}
@@ -119,6 +120,18 @@ func (r *reader) setting(m member) bool {
 		}
 		if !isNull(m.value) {
 			r.readSetting(m)
+		}
+		return true
+	case voiceMember, devicesMember:
+		if r.foreign {
+			return false
+		}
+		switch {
+		case isNull(m.value):
+		case m.name == voiceMember:
+			r.voice.xiaozhi = m
+		default:
+			r.voice.devices = m
 		}
 		return true
 	}
@@ -199,7 +212,7 @@ func (r *reader) unknownTop(unknown []member) {
 func topMembers() []string {
 	return []string{
 		"mcpServers", groupsMember, "clients", "callers", "language", "auth", "policy", "approval", "store", "audit", "events", "telemetry",
-		"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema",
+		voiceMember, devicesMember, "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init", "$schema",
 	}
 }
 
@@ -220,8 +233,9 @@ func find(v hujson.Value, name string) *hujson.Value {
 // config is what the file says, with the built-in servers.
 func (r *reader) config() *Config {
 	c := &Config{
-		Path: r.path, Form: r.form, Endpoints: r.endpoints, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh,
+		Path: r.path, Form: r.form, CacheTTL: r.cacheTTL, ForceRefresh: r.forceRefresh,
 		Groups: r.groups, Profiles: r.profiles,
+		Endpoints: r.voice.endpoints, Backends: r.voice.backends, Devices: r.voice.settings,
 	}
 	c.set(r.settings)
 	own := make(map[string]hub.Server) // built-ins with the file's settings

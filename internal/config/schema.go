@@ -61,13 +61,15 @@ func Schema() []byte {
 			"audit":                 auditSchema(),
 			"events":                eventsSchema(),
 			"telemetry":             telemetrySchema(),
+			voiceMember:             voiceSchema(),
+			devicesMember:           devicesSchema(),
 			"mcpServiceManager":     managerSchema(),
 			"cache_ttl_seconds":     cacheTTLSchema(),
 			"force_refresh_on_init": forceRefreshSchema(),
 		},
 		PropertyOrder: []string{
 			"$schema", "mcpServers", groupsMember, "clients", "callers", "language", "auth", "policy", "approval", "store", "audit", "events", "telemetry",
-			"mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init",
+			voiceMember, devicesMember, "mcpServiceManager", "cache_ttl_seconds", "force_refresh_on_init",
 		},
 		Defs: map[string]*jsonschema.Schema{"server": server},
 	}

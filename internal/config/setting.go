@@ -173,5 +173,5 @@ func atStart(a, b *Config) []string {
 // sameSettings reports whether two configurations say the same about the hub
 // itself, but for what holds from the next start on.
 func sameSettings(a, b *Config) bool {
-	return a.Language == b.Language && a.Callers == b.Callers && a.Audit == b.Audit && a.Events == b.Events && samePolicy(a, b) && sameAuth(a, b)
+	return a.Language == b.Language && a.Callers == b.Callers && a.Audit == b.Audit && a.Events == b.Events && samePolicy(a, b) && sameAuth(a, b) && sameVoice(a, b)
 }

@@ -26,7 +26,9 @@ func (r *reader) xiaozhi(m member) bool {
 	}
 	switch m.name {
 	case "mcpEndpoint":
-		r.endpoint(m)
+		r.voice.mcpEndpoint = m
+	case "connection":
+		r.voice.connection = m
 	case "mcpServerConfig":
 		r.serverConfig(m)
 	case "customMCP":
@@ -48,28 +50,6 @@ func xiaozhiMembers() []string {
 	return []string{
 		"mcpEndpoint", "mcpServerConfig", "customMCP", "connection", "modelscope", "platforms",
 		"asr", "tts", "llm", "toolCallLog", "toolGroups", "webUI",
-	}
-}
-
-// endpoint reads "mcpEndpoint", a string or an array of them. An empty one
-// says that there is none. Endpoints hold tokens, and stand in no text.
-func (r *reader) endpoint(m member) {
-	values := []hujson.Value{m.value}
-	if arr, ok := m.value.Value.(*hujson.Array); ok {
-		values = arr.Elements
-	}
-	for _, v := range values {
-		lit, ok := v.Value.(hujson.Literal)
-		if !ok || lit.Kind() != '"' {
-			r.problem(v.StartOffset, `"mcpEndpoint" must be a string or an array of strings, but has %s`, kindOf(v))
-			continue
-		}
-		if url := lit.String(); url != "" && !slices.Contains(r.endpoints, url) {
-			r.endpoints = append(r.endpoints, url)
-		}
-	}
-	if len(r.endpoints) > 0 {
-		r.warn(m.at, `this version does not connect to "mcpEndpoint" yet`)
 	}
 }
 

@@ -53,6 +53,10 @@ type Options struct {
 	// [config.Pending] names. Nil tells nobody.
 	Settings func(*config.Config)
 
+	// Redial has an endpoint or a backend dialled anew, whose token is another one
+	// though its entry is what it was; nil for nobody.
+	Redial func(kind config.Dialled, name string)
+
 	// Written is told that a text is in force which somebody else has written to the
 	// file; nil tells nobody.
 	Written func()
@@ -74,8 +78,9 @@ type Control struct {
 
 	change sync.Mutex // held through a change of the file, the fleet and the list
 
-	mu     sync.Mutex
-	source Source
+	mu       sync.Mutex
+	source   Source
+	attached []hub.Server // besides those of the configuration; see Attach
 
 	leases leases
 }
@@ -128,7 +133,7 @@ func (c *Control) tag(etag string) string {
 // apply puts a configuration in force.
 func (c *Control) apply(s Source) {
 	c.setSource(s)
-	c.opt.Fleet.Apply(s.Config.Servers, func() { c.list(s.Config) })
+	c.opt.Fleet.Apply(c.servers(s.Config), func() { c.list(s.Config) })
 	c.views(s.Config)
 	c.settings(s.Config)
 	c.relet()
@@ -138,10 +143,10 @@ func (c *Control) apply(s Source) {
 func (c *Control) list(cfg *config.Config) {
 	c.opt.Catalog.SetFreshness(cfg.CacheTTL, cfg.ForceRefresh)
 	if c.opt.Brief {
-		c.opt.Catalog.SetServersMeanwhile(cfg.Servers)
+		c.opt.Catalog.SetServersMeanwhile(c.servers(cfg))
 		return
 	}
-	c.opt.Catalog.SetServers(cfg.Servers)
+	c.opt.Catalog.SetServers(c.servers(cfg))
 }
 
 // views tells which groups and profiles there are.

@@ -22,8 +22,14 @@ type draft struct {
 	made  []string           // keys of the servers whose entries were set
 }
 
-// sealing is a value to be sealed, and the key of the server that it is for.
-type sealing struct{ server, value string }
+// sealing is a value to be sealed, and what it is for: the key of a server or, if
+// that is empty, an endpoint or a backend.
+type sealing struct {
+	server, value string
+
+	kind config.Dialled
+	name string
+}
 
 // edit changes entries of the file and puts it in force. A file that is broken
 // is not written to. What somebody else has written meanwhile is kept: the
@@ -145,7 +151,7 @@ func (d *draft) set(key string, entry []byte) error {
 		return err
 	}
 	sealed, err := config.Seal(entry, key, func(name, value string) error {
-		d.seals[name] = sealing{key, value}
+		d.seals[name] = sealing{server: key, value: value}
 		return nil
 	})
 	if err != nil {

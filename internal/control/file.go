@@ -144,11 +144,12 @@ type Imported struct {
 	Form                string
 	New, Same, Clashing []string
 	Written             []string // those of them that were taken over
+	Endpoints           []string // of voice assistants that were not there, by the names that they get
 	Warnings            []config.Warning
 }
 
 // Import takes servers over from another program's file, whose text is given,
-// all of them or none. Values that are secrets are sealed. The error is
+// and its endpoints of voice assistants unless servers were selected: all or none. Values that are secrets are sealed. The error is
 // [config.Problems] about the text, or [message.ImportKeyUnknown].
 func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 	if opt.Name == "" {
@@ -166,7 +167,15 @@ func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 		return Imported{}, err
 	}
 	result := Imported{Form: found.Form, Warnings: found.Warnings}
-	plan := func(cfg *config.Config) { result.New, result.Same, result.Clashing = importer.Plan(found, cfg) }
+	plan := func(cfg *config.Config) (fresh []hub.Endpoint) {
+		result.New, result.Same, result.Clashing = importer.Plan(found, cfg)
+		fresh = c.fresh(found.Endpoints(), cfg)
+		result.Endpoints = nil
+		for _, e := range fresh {
+			result.Endpoints = append(result.Endpoints, e.Name)
+		}
+		return fresh
+	}
 	if opt.DryRun {
 		src, _, err := c.look()
 		if err == nil {
@@ -176,12 +185,21 @@ func (c *Control) Import(text []byte, opt ImportOptions) (Imported, error) {
 	}
 	var taken []string
 	err = c.edit(func(d *draft) error {
-		plan(d.Config)
+		fresh := plan(d.Config)
 		taken = result.New
 		if opt.Replace {
 			taken = slices.Concat(result.New, result.Clashing)
 		}
-		return d.take(found, taken, opt.Disabled)
+		if err := d.take(found, taken, opt.Disabled); err != nil {
+			return err
+		}
+		for _, e := range fresh {
+			e.Enabled = e.Enabled && !opt.Disabled
+			if err := d.setDialled(config.Endpoints, e.Name, config.RenderEndpoint(e)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err == nil {
 		result.Written = taken

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,6 +45,7 @@ type shop struct {
 	log     record
 	inForce atomic.Pointer[config.Config] // as the options' Settings are told
 	written atomic.Int32                  // how often the options' Written was told
+	redials chan string                   // what the options' Redial was told
 }
 
 // record is a log that a test reads: the level, the message and the attributes
@@ -88,7 +90,7 @@ func (s *shop) start(dir string) {
 	if s.secrets, err = secret.OpenStore(filepath.Join(dir, "key"), filepath.Join(dir, "secrets")); err != nil {
 		t.Fatal(err)
 	}
-	s.log, s.bus = make(record, 10_000), &bus.Bus{}
+	s.log, s.bus, s.redials = make(record, 10_000), &bus.Bus{}, make(chan string, 10)
 	log, events := slog.New(s.log), s.bus
 	if s.catalog, err = catalog.Open(catalog.Options{Bus: events, Log: log}); err != nil {
 		t.Fatal(err)
@@ -98,12 +100,19 @@ func (s *shop) start(dir string) {
 	resolve := func(s hub.Server) (hub.Server, []string, *hub.Error) { return config.Resolve(s, resolver) }
 	info := []byte(`{"name":"test","version":"1"}`)
 	s.fleet = fleet.New(fleet.Options{
-		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: builtins.Serve, ClientInfo: info, Bus: events, Log: log,
+		Servers: src.Config.Servers, Dial: upstream.Dial, ClientInfo: info, Bus: events, Log: log,
+		Serve: func(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
+			if key == attached {
+				key = "calculator"
+			}
+			return builtins.Serve(ctx, key, r, w)
+		},
 		Resolve: resolve, Listed: s.catalog.Listed, Withhold: s.catalog.Withhold, OnDemand: true,
 	})
 	s.Control = control.New(control.Options{
 		Source: src, Builtins: builtin.Keys(), Fleet: s.fleet, Catalog: s.catalog, Secrets: s.secrets, Log: log, Views: s.catalog.SetViews,
 		Settings: s.inForce.Store, Written: func() { s.written.Add(1) },
+		Redial: func(kind config.Dialled, name string) { s.redials <- string(kind) + "/" + name },
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: builtins.Serve, Log: log, Resolve: resolve})
 		},

@@ -15,7 +15,7 @@ import (
 // Sealed is a value in the sealed store, and who refers to it.
 type Sealed struct {
 	secret.Sealed
-	Used []string // keys of servers, in the order of the configuration, then "store" and "telemetry"
+	Used []string // keys of servers, in the order of the configuration, then members of the file such as "store"
 }
 
 // Secrets is the sealed values by their names; the values do not leave the
@@ -46,7 +46,7 @@ func users(src Source, text []byte) map[string][]string {
 			used[name] = append(used[name], key)
 		}
 	}
-	for _, member := range []string{"store", "telemetry", "auth"} {
+	for _, member := range []string{"store", "telemetry", "auth", "xiaozhi", "devices"} {
 		for _, name := range config.SealedBy(text, member) {
 			used[name] = append(used[name], member)
 		}
@@ -77,8 +77,9 @@ func (c *Control) DeleteSecret(name string) error {
 
 // sealed is a value that was sealed for a change, and what it replaced.
 type sealed struct {
-	name, server string
-	former       string // "" if nothing was sealed under the name; no value is empty
+	sealing
+	under  string
+	former string // "" if nothing was sealed under the name; no value is empty
 }
 
 // seal puts values into the store, and returns those that were not there just
@@ -97,7 +98,7 @@ func (c *Control) seal(values map[string]sealing) (done []sealed, err error) {
 			c.unseal(done)
 			return nil, sealFault(err)
 		}
-		done = append(done, sealed{name, values[name].server, former})
+		done = append(done, sealed{values[name], name, former})
 	}
 	return done, nil
 }
@@ -107,19 +108,19 @@ func (c *Control) unseal(done []sealed) {
 	for _, s := range done {
 		var err error
 		if s.former == "" {
-			err = c.opt.Secrets.Delete(s.name)
+			err = c.opt.Secrets.Delete(s.under)
 		} else {
-			err = c.opt.Secrets.Set(s.name, s.former)
+			err = c.opt.Secrets.Set(s.under, s.former)
 		}
 		if err != nil {
-			c.opt.Log.Error("a sealed value of a change that failed could not be undone", "name", s.name, "error", err)
+			c.opt.Log.Error("a sealed value of a change that failed could not be undone", "name", s.under, "error", err)
 		}
 	}
 }
 
-// reconnect has servers start afresh that are to get another value under the
-// same name: their definitions are what they were, and so the fleet has left
-// them alone.
+// reconnect has servers, endpoints and backends start afresh that are to get another
+// value under the same name: their definitions are what they were, and so they were
+// left alone.
 func (c *Control) reconnect(done []sealed) {
 	at := make(map[string]hub.State)
 	for _, st := range c.opt.Fleet.Status() {
@@ -128,6 +129,9 @@ func (c *Control) reconnect(done []sealed) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel() // nobody waits for the outcome
 	for _, s := range done {
+		if s.server == "" && s.former != "" && c.opt.Redial != nil {
+			c.opt.Redial(s.kind, s.name)
+		}
 		switch at[s.server] {
 		case hub.StateStarting, hub.StateReady, hub.StateDegraded, hub.StateReconnecting, hub.StateCrashed, hub.StateFailed:
 			if s.former != "" {

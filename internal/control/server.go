@@ -24,7 +24,8 @@ type Server struct {
 	Clashing                      []string // see [catalog.Snapshot.Clashes]
 }
 
-// Servers is every server, in the order of the configuration.
+// Servers is every server, in the order of the configuration, and then those that
+// are attached.
 func (c *Control) Servers() []Server {
 	src := c.Source()
 	status := make(map[string]hub.Status)
@@ -36,8 +37,9 @@ func (c *Control) Servers() []Server {
 	for _, share := range snapshot.Shares() {
 		shares[share.Server.Key] = share
 	}
-	all := make([]Server, 0, len(src.Config.Servers))
-	for _, def := range src.Config.Servers {
+	defs := c.servers(src.Config)
+	all := make([]Server, 0, len(defs))
+	for _, def := range defs {
 		st, ok := status[def.Key]
 		if !ok {
 			continue // it is being added or removed at this moment

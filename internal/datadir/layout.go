@@ -41,6 +41,12 @@ func (l Layout) Store() string { return l.join("toolcrib.db") }
 // AuditKey is the file of the key that the record of calls is signed with.
 func (l Layout) AuditKey() string { return l.join("keys", "audit.key") }
 
+// DeviceKey is the file of the key that tokens of devices are made with.
+func (l Layout) DeviceKey() string { return l.join("keys", "device.key") }
+
+// Backends is the file with who the hub is to the backends whose device it is.
+func (l Layout) Backends() string { return l.join("backends.json") }
+
 // AuditJournal is the directory with what the record of calls has and the database
 // does not have yet.
 func (l Layout) AuditJournal() string { return l.join("audit") }

@@ -126,7 +126,7 @@ func checkCommand(t *testing.T, doc string, words []string, known map[string][]s
 	}
 	flags := []string{"-h", "--help"}
 	found := len(words) == 1 && words[0] == "--help"
-	for n := min(2, len(names)); n > 0 && !found; n-- {
+	for n := min(3, len(names)); n > 0 && !found; n-- {
 		if own, ok := known[strings.Join(names[:n], " ")]; ok {
 			flags, found = append(flags, own...), true
 		}

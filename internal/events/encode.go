@@ -51,6 +51,11 @@ func describe(published hub.Event) *event {
 	case hub.ApprovalChanged:
 		e.kind, e.server, e.subject, e.tenant = api.KindApprovalChanged, p.Server, p.Subject, p.Tenant
 		e.size += 300 + len(p.Tool)
+	// These are of the hub itself: who is no operator of it is not told.
+	case hub.EndpointChanged:
+		e.kind, e.subject = api.KindEndpointChanged, "xiaozhi:"+p.Status.Name
+	case hub.DeviceChanged:
+		e.kind, e.server, e.subject = api.KindDeviceChanged, p.Status.Alias, "device:"+p.Status.ID
 	case hub.ToolsChanged:
 		e.kind = api.KindToolsChanged
 	case hub.ResourcesChanged:
@@ -124,6 +129,10 @@ func (e *event) encode(b []byte) []byte {
 			ID: p.ID, Status: p.Status, Tenant: p.Tenant, Subject: p.Subject, Server: p.Server, Tool: p.Tool, Risk: p.Risk.String(),
 			Expires: shown(p.Expires), By: p.By,
 		})
+	case hub.EndpointChanged:
+		b = appendShape(append(b, `,"endpoint":`...), endpointView(&p))
+	case hub.DeviceChanged:
+		b = appendShape(append(b, `,"device":`...), deviceView(&p.Status))
 	case nil:
 		b = appendShape(append(b, `,"gap":`...), e.gap)
 	}
@@ -148,6 +157,26 @@ func serverView(s *hub.Status) api.EventServer {
 	}
 	if !s.Retry.IsZero() {
 		v.Retry = &s.Retry
+	}
+	return v
+}
+
+func endpointView(p *hub.EndpointChanged) api.EventEndpoint {
+	s := &p.Status
+	v := api.EventEndpoint{Name: s.Name, Kind: "endpoints", State: string(s.State), Since: s.Since, Retry: s.Retry, CloseCode: s.CloseCode}
+	if p.Device {
+		v.Kind = "backends"
+	}
+	if s.Reason != nil {
+		v.Code, v.Reason = string(s.Reason.Code), s.Reason.Text(message.English).String()
+	}
+	return v
+}
+
+func deviceView(s *hub.DeviceStatus) api.EventDevice {
+	v := api.EventDevice{ID: s.ID, Alias: s.Alias, Online: s.Online, Since: s.Since, Tools: s.Tools}
+	if s.Reason != nil {
+		v.Code, v.Reason = string(s.Reason.Code), s.Reason.Text(message.English).String()
 	}
 	return v
 }

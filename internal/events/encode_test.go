@@ -129,11 +129,16 @@ func TestOtherKinds(t *testing.T) {
 			Reason: hub.E(message.ServerExited, errors.New("cause of the log"), "server", "s"), Stderr: "private",
 		}},
 		hub.ApprovalChanged{ID: "i", Status: "pending", Tenant: "t", Subject: "u", Server: "s", Tool: "s__t", Risk: hub.RiskHigh, Expires: since, By: "b"},
+		hub.EndpointChanged{Device: true, Status: hub.EndpointStatus{
+			Name: "e", URL: "private", State: hub.EndpointWaiting, Since: since, Retry: since, CloseCode: 4004,
+			Reason: hub.E(message.EndpointFailing, errors.New("cause of the log"), "endpoint", "e"),
+		}},
+		hub.DeviceChanged{Status: hub.DeviceStatus{ID: "aa:bb", Alias: "kitchen", Online: true, Since: since, Address: "private", Tools: 4}},
 	} {
 		l.bus.Publish(e)
 	}
-	all := l.next(t, r, 7)
-	if diff := cmp.Diff([]string{"tools.changed", "resources.changed", "prompts.changed", "tools.drifted", "tools.drifted", "server.changed", "approval.changed"}, tools(all)); diff != "" {
+	all := l.next(t, r, 9)
+	if diff := cmp.Diff([]string{"tools.changed", "resources.changed", "prompts.changed", "tools.drifted", "tools.drifted", "server.changed", "approval.changed", "endpoint.changed", "device.changed"}, tools(all)); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff([]*api.EventDrift{{Server: "s", Tools: []string{"a"}}, {Server: "s", Tools: []string{}}}, []*api.EventDrift{all[3].Drift, all[4].Drift}); diff != "" {
@@ -149,6 +154,29 @@ func TestOtherKinds(t *testing.T) {
 	asked := &api.EventApproval{ID: "i", Status: "pending", Tenant: "t", Subject: "u", Server: "s", Tool: "s__t", Risk: "high", Expires: shown(since), By: "b"}
 	if diff := cmp.Diff(asked, all[6].Approval); diff != "" {
 		t.Error(diff)
+	}
+	endpoint := &api.EventEndpoint{
+		Name: "e", Kind: "backends", State: "waiting", Since: since, Retry: since, CloseCode: 4004, Code: "endpoint_failing",
+		Reason: hub.E(message.EndpointFailing, nil, "endpoint", "e").Text(message.English).String(),
+	}
+	if diff := cmp.Diff(endpoint, all[7].Endpoint); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(&api.EventDevice{ID: "aa:bb", Alias: "kitchen", Online: true, Since: since, Tools: 4}, all[8].Device); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// Endpoints and devices are told of to operators of the hub itself alone.
+func TestVoiceSeen(t *testing.T) {
+	red := "red"
+	for _, p := range []hub.Event{
+		hub.EndpointChanged{Status: hub.EndpointStatus{Name: "e"}}, hub.DeviceChanged{Status: hub.DeviceStatus{ID: "d", Alias: "kitchen"}},
+	} {
+		e := describe(p)
+		if !(&Filter{}).wants(e) || (&Filter{Subject: "ann"}).wants(e) || (&Filter{Tenant: &red}).wants(e) {
+			t.Errorf("%s is seen by the wrong ones", e.kind)
+		}
 	}
 }
 

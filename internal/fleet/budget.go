@@ -198,7 +198,8 @@ func triesAgain(def *hub.Server) bool {
 func hopeless(reason *hub.Error) bool {
 	switch reason.Code {
 	case message.CommandNotFound, message.CommandUnusable, message.NodeMissing, message.UvMissing,
-		message.ServerProtocol, message.PlaceholderUnresolved, message.SandboxMissing, message.SandboxUnusable:
+		message.ServerProtocol, message.PlaceholderUnresolved, message.SandboxMissing, message.SandboxUnusable,
+		message.DeviceOffline: // it comes by itself
 		return true
 	}
 	return shutOut(reason)

@@ -28,7 +28,7 @@ type Dial func(ctx context.Context, opt upstream.Options) (*upstream.Conn, error
 type Options struct {
 	Servers    []hub.Server // with unique keys, in the order of the configuration
 	Dial       Dial
-	Serve      upstream.Serve // for built-in servers
+	Serve      upstream.Serve // for built-in servers and devices
 	ClientInfo []byte
 	Network    transport.Network
 	Processes  *proc.Ledger // in which servers' processes are recorded; nil for none

@@ -215,9 +215,9 @@ func (s *server) close() {
 
 // sizes are the bounds of a definition: how many connections at least and at
 // most, and the calls on each from which there is to be one more. A server of
-// this program is there once.
+// this program is there once, and so is a device.
 func sizes(def *hub.Server) (least, most, queue int) {
-	if def.Kind == hub.KindBuiltin {
+	if def.Kind == hub.KindBuiltin || def.Kind == hub.KindDevice {
 		return 1, 1, 1
 	}
 	least = max(def.Instances.Min, 1)

@@ -169,7 +169,11 @@ func (l *life) lost(event string, reason *hub.Error, held time.Duration) (wait t
 		s.become(away, event, reason, time.Now().Add(wait))
 		return wait, true
 	}
-	s.log.Error("the server is given up", "reason", reason)
+	if reason.Code == message.DeviceOffline {
+		s.log.Info("the device has gone", "reason", reason) // as it does after each conversation
+	} else {
+		s.log.Error("the server is given up", "reason", reason)
+	}
 	s.alive, s.remains = false, true
 	reason = l.count.last(s.key, reason, then)
 	if then == notAgain && away == hub.StateCrashed {

@@ -126,7 +126,7 @@ func (s *server) sweep(g *guest) {
 // shared ones. The caller holds mu.
 func (s *server) reckon() {
 	def := &s.def
-	apart := s.legacy && def.Kind != hub.KindBuiltin &&
+	apart := s.legacy && def.Kind != hub.KindBuiltin && def.Kind != hub.KindDevice &&
 		(def.Connection == hub.ConnectionPerCaller || def.Connection != hub.ConnectionShared && s.asking)
 	if s.apart.Swap(apart) && !apart {
 		s.merge()

@@ -318,6 +318,9 @@ func (s *server) down(reason *hub.Error) *hub.Error {
 	if reason == nil {
 		return hub.E(message.ServerDown, nil, "server", s.key, "reason", "")
 	}
+	if reason.Code == message.DeviceOffline {
+		return reason // there is nothing to add
+	}
 	return hub.E(message.ServerDown, reason, "server", s.key)
 }
 

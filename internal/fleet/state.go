@@ -228,6 +228,8 @@ func (s *server) says(now time.Time) string {
 		return fmt.Sprintf("ready, %d tools", s.tools)
 	case s.state == hub.StateReconnecting:
 		return "away" + because + after
+	case s.state == hub.StateFailed && s.reason != nil && s.reason.Code == message.DeviceOffline:
+		return "gone" + because
 	case s.state == hub.StateFailed:
 		return "given up" + because
 	case s.state == hub.StateIdle && s.event == onEnded:

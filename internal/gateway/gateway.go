@@ -90,6 +90,8 @@ func (g *Gateway) Run(ctx context.Context) error {
 	defer events.Close()
 	sweep := time.NewTicker(min(max(g.opt.Idle/30, time.Second), keepRead))
 	defer sweep.Stop()
+	// Devices come and go with each conversation that somebody has with them.
+	var settled <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
@@ -98,10 +100,23 @@ func (g *Gateway) Run(ctx context.Context) error {
 		case now := <-sweep.C:
 			g.expire(now)
 			g.history.sweep(now)
+		case <-settled:
+			settled = nil
+			g.announce(hub.ListTools)
+			g.announceListeners(hub.ListTools)
 		case e := <-events.C():
 			which := changedBy(e)
+			if changed, ok := e.(hub.ToolsChanged); ok && changed.Devices {
+				which = 0
+				if settled == nil {
+					settled = time.After(deviceDelay)
+				}
+			}
 			if events.Dropped() > 0 {
 				which = hub.ListAll // an event lost to a full queue may have been of any
+			}
+			if which.Has(hub.ListTools) {
+				settled = nil // they are told of with the others
 			}
 			if which != 0 {
 				g.announce(which)
@@ -110,6 +125,10 @@ func (g *Gateway) Run(ctx context.Context) error {
 		}
 	}
 }
+
+// deviceDelay is how long callers are not told that devices have come or gone, as they
+// do several times a minute.
+const deviceDelay = 5 * time.Second
 
 // changedBy is which lists an event says are other ones than before.
 func changedBy(e hub.Event) hub.ListSet {

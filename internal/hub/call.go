@@ -43,8 +43,8 @@ type CallRecord struct {
 	Queued   time.Duration // how long it waited for its turn
 	Held     time.Duration // how long it waited for a person to agree to it
 	Duration time.Duration // without the time that it was held
-	Bytes    int    // of the server's answer
-	Trace    string // W3C trace id, 32 hexadecimal digits; "" if it is part of none
+	Bytes    int           // of the server's answer
+	Trace    string        // W3C trace id, 32 hexadecimal digits; "" if it is part of none
 }
 
 // Attempt is one try to have a call carried out.

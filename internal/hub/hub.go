@@ -83,6 +83,10 @@ const (
 	DoorDevice    Door = "device"  // a device
 )
 
+// Spoken reports whether what comes by the door is said by people, and what is
+// answered is told to them: nobody there reads resources, or a ticket.
+func (d Door) Spoken() bool { return d == DoorXiaoZhi || d == DoorDevice }
+
 // Local is the caller on this machine who showed no token.
 func Local(door Door) Principal { return Principal{Subject: "local", Door: door, Role: RoleCaller} }
 
@@ -92,6 +96,7 @@ type Event interface{ event() }
 // ToolsChanged says that the list of tools is another one than before.
 type ToolsChanged struct {
 	Snapshot uint64 // the catalog's new snapshot
+	Devices  bool   // it is so because devices have come or gone alone, which they do all the time
 }
 
 // ResourcesChanged says that the resources or their templates are other ones than

@@ -62,6 +62,10 @@ type Tool struct {
 	ReadOnly   bool // annotations.readOnlyHint
 	Idempotent bool // annotations.idempotentHint
 
+	// People says that the tool is for people alone, and not for programs:
+	// annotations.audience is ["user"]. It counts of devices' tools only.
+	People bool
+
 	Headers []ParamHeader // arguments to be mirrored into HTTP headers
 }
 

@@ -15,6 +15,7 @@ const (
 	KindHTTP      Kind = "http"    // streamable HTTP
 	KindSSE       Kind = "sse"     // HTTP with server-sent events, as of 2024-11-05
 	KindWebSocket Kind = "ws"      // one message in each text frame
+	KindDevice    Kind = "device"  // a device that has dialled in; it comes and goes by itself
 )
 
 // Remote reports whether the server is reached over the network.

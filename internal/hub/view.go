@@ -45,4 +45,9 @@ type Viewer struct {
 
 	Tenant string // whose servers it sees, besides those that are everybody's; "" is who the hub itself belongs to
 	Scope  string // [Principal.Scope]: which of them
+
+	// Person says that a person has asked for just this call, and not a program that
+	// works for one: tools that devices keep for people can be called as well, by who
+	// may operate the hub. They are in no list all the same.
+	Person bool
 }

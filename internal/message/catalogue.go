@@ -6,7 +6,7 @@ import "maps"
 type texts map[Code]struct{ en, zh Text }
 
 // catalogue has the texts of all codes. Each code is documented by them.
-var catalogue = assemble(oauthTexts, callTexts, limitTexts, routeTexts, serverTexts, lifeTexts, viewTexts, requestTexts, startTexts, configTexts, controlTexts, clientTexts, storeTexts, stateTexts, auditTexts, judgeTexts, approvalTexts, identityTexts)
+var catalogue = assemble(oauthTexts, callTexts, limitTexts, routeTexts, serverTexts, lifeTexts, viewTexts, requestTexts, startTexts, configTexts, controlTexts, clientTexts, storeTexts, stateTexts, auditTexts, judgeTexts, approvalTexts, identityTexts, deviceTexts, endpointTexts, backendTexts)
 
 func assemble(parts ...texts) texts {
 	all := make(texts)

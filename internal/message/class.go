@@ -32,27 +32,30 @@ func Classes() []Class {
 // among [ClassServer]: [ClassOfAnswer] and [ClassOfStatus] say more of these.
 var classified = map[Class][]Code{
 	ClassNetwork: {
+		EndpointUnreachable, EndpointHTTPStatus, EndpointClosed, EndpointLost, EndpointFailing, EndpointSilent, BackendNoHello, BackendUndiscovered, CallLate,
 		Timeout, CallTimeout, ServerSilent, ServerUnreachable, ServerIdle, ServerClosed, ServerCertificate, ServerUnhealthy,
-		ServerReconnects, SessionLost, HubUnreachable,
+		ServerReconnects, SessionLost, HubUnreachable, DeviceSilent, DeviceDropped, DeviceReplaced, RelayUnreachable,
 	},
 	ClassPermission: {
+		EndpointAuth, BackendAuth, EndpointReplacedBy,
 		ServerUnauthorized, ServerEndpoint, ToolChanged, AdminRequired, HostRefused, OriginRefused, TokenRequired,
 		TokenRefused, LinkRefused, ServerBuiltin, PresetKept, PresetFixed, UpstreamLoginNeeded, UpstreamScopeNeeded, UpstreamLoginFailed, PolicyDenied, ApprovalRejected, ApprovalOwn, ApprovalSecond, RoleRefused,
-		ScopeRefused, ScopeInsufficient, TokenInURL, TokenExpired, SameOriginNeeded, GrantRefused, HubwideRequired, LoginForbidden,
+		ScopeRefused, ScopeInsufficient, TokenInURL, TokenExpired, DeviceRefused, SameOriginNeeded, GrantRefused, HubwideRequired, LoginForbidden,
 	},
 	ClassUnavailable: {
+		TaskRuns, TaskUnknown, EndpointUnknown, BackendUnknown, EndpointIdle,
 		ToolUnknown, ToolLike, ResourceUnknown, ResultGone, PromptUnknown, GroupUnknown, NotOffered, ServerUnknown,
 		ServerDisabled, ServerStopped, ServerDown, ServerBroken, ServerNotRestarted, ServerExited, ServerCrashLoop,
 		ShuttingDown, AllFailed, CallRetried, StoreBusy, StoreUnavailable, AuditUnwritable, AuditUnreadable, AuditJournalUnusable, CallUnknown,
 		SecretUnknown, LeaseUnknown, PathUnknown, HubStartFailed, HubStillStarting, HubNotRunning,
-		BackupMissing, ClientFileMissing, ApprovalUnknown, GrantUnknown, TokenUnknown, TenantUnknown, IssuerUnreachable, LoginOff, LoginUnavailable,
+		BackupMissing, ClientFileMissing, ApprovalUnknown, GrantUnknown, TokenUnknown, TenantUnknown, IssuerUnreachable, LoginOff, LoginUnavailable, DeviceOffline, DeviceUnknown, DeviceWithoutMCP,
 	},
 	ClassParams: {
 		UpstreamLoginUnused, UpstreamLoginUnknown,
 		ArgumentsInvalid, StateNotFailed, StateUnderWay, StateNotKept, AuditCursorUnknown, AuditHeadInvalid,
 		AuditExportInvalid, BackupInvalid, ParamsInvalid, ApprovalStale, CallOvertaken, ApprovalDecided, ApprovalConfirm, ApprovalChanged, ApprovalTaken, ApprovalInvalid, GrantInvalid, TenantExists, TenantInUse, LoginFailed, CursorUnknown, BodyInvalid, ServerExists, EntryIgnored,
 		ConfigStale, ETagMissing, SecretRefused, SecretMissing, DriftStale, IndexInvalid, ImportKeyUnknown, ClientUnknown,
-		ClientNotConnectable, ClientNeedsProgram, HubURLInvalid, UsageInvalid, ArgumentInvalid, ArgumentType, StoreNotEmpty,
+		ClientNotConnectable, ClientNeedsProgram, HubURLInvalid, UsageInvalid, ArgumentInvalid, ArgumentType, StoreNotEmpty, DeviceNameless, PictureRefused,
 	},
 	ClassServer: {
 		ServerNotMCP, ServerProtocol, ServerHTTPStatus, ServerReplyTooBig, ServerBadReply, ServerRefused, ServerFallback,
@@ -63,20 +66,22 @@ var classified = map[Class][]Code{
 		MetaMissing, AcceptRefused, TypeRefused, BatchRefused, HTTPMethodRefused, NotInitialized, StreamUnknown,
 		UpgradeRequired, EventUnknown, BodyLate,
 	},
-	ClassQuestion:  {ApprovalUndecided, NotAskable, QuestionForeign, QuestionUnasked, QuestionExpired, QuestionDeclined, ApprovalPending, ApprovalExpired, ApprovalCancelled, ApprovalWaits, ApprovalQuestion, ApprovalYes, ApprovalNo},
+	ClassQuestion:  {ApprovalSpoken, ApprovalUndecided, NotAskable, QuestionForeign, QuestionUnasked, QuestionExpired, QuestionDeclined, ApprovalPending, ApprovalExpired, ApprovalCancelled, ApprovalWaits, ApprovalQuestion, ApprovalYes, ApprovalNo},
 	ClassCancelled: {Cancelled},
 	ClassLimit: {
+		EndpointTooBig, EndpointManyTools, EndpointLongList, EndpointListCut, BackendToolLong, EndpointBusy, ResponseTooBig,
 		UpstreamLoginBusy, UpstreamLoginsFull, Limited, QueueFull, QueueExpired, CallWaits, StateExhausted, TooManySessions, QuestionTooMany, CallersTooMany,
-		SubscriptionsTooMany, MessageTooBig, BodyTooBig, ResultKept, TokenThrottled, TestsBusy, ApprovalsFull,
+		SubscriptionsTooMany, MessageTooBig, BodyTooBig, ResultKept, TokenThrottled, TestsBusy, ApprovalsFull, PictureTooBig,
 	},
-	ClassOutcome: {OutcomeUnknown, HubLost},
+	ClassOutcome: {CallLateStopped, OutcomeUnknown, HubLost},
 	ClassConfig: {
+		EndpointURLInvalid, BackendTokenUnusable, EndpointDuplicate, EndpointTokenEnds, EndpointTokenEnded,
 		UpstreamLoginNowhere,
 		SettingUnresolved, StoreFull, StoreRefused, StoreCorrupt, StoreNewer, StoreURLInvalid, AuditKeyUnusable,
 		AuditNodeTaken, CommandNotFound, CommandUnusable, NodeMissing, UvMissing, SandboxMissing, SandboxUnusable,
 		PlaceholderUnresolved, ConfigInvalid, ConfigUnreadable, ConfigUnwritable, ConfigMissing, ConfigBroken, ListenRefused,
 		ListenTaken, ListenInvalid, DataDirTaken, DataDirUnusable, TokenExposed, TokenUnusable, TLSUnusable,
-		AllowHostInvalid, SocketUnusable, ProxyInvalid, CAUnusable, FileUnreadable, FileUnwritable,
+		AllowHostInvalid, SocketUnusable, ProxyInvalid, CAUnusable, DeviceAliasTaken, FileUnreadable, FileUnwritable,
 	},
 	ClassInternal: {
 		Internal, AuditEntryChanged, AuditEntryMissing, AuditUnsigned, AuditTruncated, AuditHeadDiffers, AuditExportChanged,

@@ -92,7 +92,7 @@ func ours() map[string]string { return join(parts()...) }
 // parts are those phrases by subject.
 func parts() []map[string]string {
 	return []map[string]string{
-		riskPhrases, oauthPhrases, configPhrases, policyPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases,
+		riskPhrases, oauthPhrases, configPhrases, policyPhrases, serverPhrases, requestPhrases, limitPhrases, storePhrases, voicePhrases, endpointPhrases, devicePhrases,
 		commandPhrases, approvalPhrases, decidePhrases, judgePhrases, identityPhrases, compatPhrases,
 	}
 }

@@ -139,7 +139,6 @@ var configPhrases = map[string]string{
 	"%s%s is not known and ignored; did you mean %s?":                                                "%s%s 不是已知的成员，已忽略；是否想写 %s？",
 	"%s and %d more members of the file are not known and ignored":                                   "%s 及文件中另外 %d 个成员不是已知的成员，已忽略",
 	"\"mcpEndpoint\" must be a string or an array of strings, but has %s":                            "\"mcpEndpoint\" 必须是字符串或由字符串组成的数组，但其中含有：%s",
-	"this version does not connect to \"mcpEndpoint\" yet":                                           "此版本尚不会连接 \"mcpEndpoint\"",
 	"the tools of \"customMCP\" are not served by this version":                                      "此版本不提供 \"customMCP\" 的工具",
 	"\"mcpServerConfig\": server %s":                                                                 "\"mcpServerConfig\"：服务器 %s",
 	"%s: \"tools\"":                                                                                  "%s：\"tools\"",

@@ -58,6 +58,7 @@ func (c *collector) Collect(to chan<- prometheus.Metric) {
 	c.errors(put, known)
 	c.queues(put, known)
 	c.judged(put)
+	c.voice(put)
 	c.rest(put, known, to)
 }
 

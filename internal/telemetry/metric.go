@@ -24,6 +24,7 @@ type Metric struct {
 // that are listed in the help.
 func Metrics() []Metric {
 	server := []string{"server"}
+	endpoint := []string{"kind", "endpoint"}
 	return []Metric{
 		{"toolcrib_build_info", Gauge, "1, with the version of this program.", []string{"version"}},
 		{"toolcrib_config_valid", Gauge, "1 if the configuration file is in force, 0 if it has faults.", nil},
@@ -78,6 +79,20 @@ func Metrics() []Metric {
 			[]string{"status"},
 		},
 		{"toolcrib_approvals_pending", Gauge, "Calls that wait for somebody to agree, over all hubs that share the database.", nil},
+		{"toolcrib_endpoint_state", Gauge, "1 for the state in which a voice assistant's endpoint is, or a backend to which the hub is a device, 0 for the others.", []string{"kind", "endpoint", "state"}},
+		{"toolcrib_endpoint_connects_total", Counter, "Connections to an endpoint so far.", endpoint},
+		{"toolcrib_endpoint_calls_total", Counter, "Calls that came from an endpoint.", endpoint},
+		{"toolcrib_endpoint_calls_in_flight", Gauge, "Calls of an endpoint that are under way.", endpoint},
+		{"toolcrib_endpoint_truncated_total", Counter, "Answers to an endpoint that were cut.", endpoint},
+		{"toolcrib_endpoint_timeouts_total", Counter, "Calls of an endpoint that reached their deadline.", endpoint},
+		{"toolcrib_endpoint_junk_total", Counter, "Frames of an endpoint that were no messages.", endpoint},
+		{"toolcrib_endpoint_tools", Gauge, "Tools that an endpoint is offered.", endpoint},
+		{"toolcrib_endpoint_token_expiry_timestamp_seconds", Gauge, "When the token of an endpoint ends, if it says so.", endpoint},
+		{"toolcrib_devices_online", Gauge, "Devices that have dialled in and are there.", nil},
+		{"toolcrib_device_calls_total", Counter, "Calls of devices' tools, since the hub started, as all that follow.", nil},
+		{"toolcrib_device_late_answers_total", Counter, "Answers of devices that came when nobody waited for them any more.", nil},
+		{"toolcrib_device_junk_total", Counter, "Frames of devices that were no messages.", nil},
+		{"toolcrib_device_audio_frames_total", Counter, "Binary frames of devices that were dropped.", nil},
 		{"toolcrib_record_up", Gauge, "1 while the record can be written, 0 if the last attempt failed.", nil},
 		{"toolcrib_record_entries_total", Counter, "Entries that were written to the record.", nil},
 		{"toolcrib_record_waiting", Gauge, "Entries that wait to be written to the record.", nil},

@@ -41,6 +41,9 @@ type Options struct {
 	Record    func() Record
 	Events    func() Events
 	Spans     func() Spans
+
+	Endpoints, Backends func() []hub.EndpointStatus
+	Devices             func() []hub.DeviceStatus
 }
 
 // Phase is one step of the hub's start.

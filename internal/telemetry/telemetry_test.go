@@ -83,6 +83,16 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 		},
 		Events: func() Events { return Events{Published: 50, Listeners: 3, Missed: 6} },
 		Spans:  func() Spans { return Spans{Sent: 11, Lost: 12} },
+		Endpoints: func() []hub.EndpointStatus {
+			return []hub.EndpointStatus{{
+				Name: "home", URL: "wss://made-up", State: hub.EndpointConnected, Connects: 2, Calls: 3, Truncated: 4, TimedOut: 5, Junk: 6, Running: 7, Tools: 8,
+				TokenExpires: time.Unix(1000, 0),
+			}, {Name: "other", State: hub.EndpointAuthFailed}}
+		},
+		Backends: func() []hub.EndpointStatus { return []hub.EndpointStatus{{Name: "school", State: hub.EndpointWaiting}} },
+		Devices: func() []hub.DeviceStatus {
+			return []hub.DeviceStatus{{ID: "made-up", Online: true, Calls: 1, Late: 2, Junk: 3, Audio: 4}, {Calls: 10, Late: 10, Junk: 10, Audio: 10}}
+		},
 	}, log
 }
 
@@ -180,6 +190,23 @@ func TestScrape(t *testing.T) {
 		`toolcrib_events_missed_total 6`,
 		`toolcrib_trace_spans_total{result="sent"} 11`,
 		`toolcrib_trace_spans_total{result="lost"} 12`,
+		`toolcrib_endpoint_state{endpoint="home",kind="endpoint",state="connected"} 1`,
+		`toolcrib_endpoint_state{endpoint="home",kind="endpoint",state="auth_failed"} 0`,
+		`toolcrib_endpoint_state{endpoint="other",kind="endpoint",state="auth_failed"} 1`,
+		`toolcrib_endpoint_state{endpoint="school",kind="backend",state="waiting"} 1`,
+		`toolcrib_endpoint_connects_total{endpoint="home",kind="endpoint"} 2`,
+		`toolcrib_endpoint_calls_total{endpoint="home",kind="endpoint"} 3`,
+		`toolcrib_endpoint_truncated_total{endpoint="home",kind="endpoint"} 4`,
+		`toolcrib_endpoint_timeouts_total{endpoint="home",kind="endpoint"} 5`,
+		`toolcrib_endpoint_junk_total{endpoint="home",kind="endpoint"} 6`,
+		`toolcrib_endpoint_calls_in_flight{endpoint="home",kind="endpoint"} 7`,
+		`toolcrib_endpoint_tools{endpoint="home",kind="endpoint"} 8`,
+		`toolcrib_endpoint_token_expiry_timestamp_seconds{endpoint="home",kind="endpoint"} 1000`,
+		`toolcrib_devices_online 1`,
+		`toolcrib_device_calls_total 11`,
+		`toolcrib_device_late_answers_total 12`,
+		`toolcrib_device_junk_total 13`,
+		`toolcrib_device_audio_frames_total 14`,
 	} {
 		if !strings.Contains(text, "\n"+want+"\n") {
 			t.Errorf("%s is missing", want)
@@ -271,8 +298,9 @@ func TestUnusableLabel(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	opt, log := hubOf(t)
 	opt.Errors, opt.Queues, opt.Cache, opt.Checks, opt.Record, opt.Events, opt.Spans = nil, nil, nil, nil, nil, nil, nil
+	opt.Endpoints, opt.Backends, opt.Devices = nil, nil, nil
 	text := scrape(t, New(opt), "text/plain")
-	for _, name := range []string{"call_errors", "call_retries", "queue_", "tool_cache_", "arguments", "record_", "event", "trace_"} {
+	for _, name := range []string{"call_errors", "call_retries", "queue_", "tool_cache_", "arguments", "record_", "event", "trace_", "endpoint", "device"} {
 		if strings.Contains(text, "toolcrib_"+name) {
 			t.Errorf("there is something about %s", name)
 		}

@@ -45,7 +45,7 @@ type Options struct {
 	Era        *protocol.Era // of the server, if it is known from an earlier connection
 	Handshake  time.Duration // 0 for the default of the server's kind
 	Idle       time.Duration // an event stream may be silent so long; 0 for the transport's default
-	Serve      Serve         // for servers of the kind builtin
+	Serve      Serve         // for servers of the kinds builtin and device
 	Network    transport.Network
 	Log        *slog.Logger
 

@@ -32,7 +32,7 @@ func (c *Conn) open(ctx context.Context) error {
 		}
 		c.carry(&duplex{stream: ws, ended: c.lost, close: func(context.Context) { _ = ws.Close() }})
 		return nil
-	case hub.KindBuiltin:
+	case hub.KindBuiltin, hub.KindDevice:
 		c.serve()
 		return nil
 	default:
@@ -122,18 +122,37 @@ func (e *fallbackError) Error() string { return fmt.Sprintf("%v; before that: %v
 
 func (e *fallbackError) Unwrap() error { return e.then }
 
-// serve runs a server of this process.
+// serve runs a server of this process. If it says why it has ended, by a
+// [*hub.Error], that is why the connection has.
 func (c *Conn) serve() {
 	near, farR, farW := transport.Pipe(transport.LinesOptions{Junk: c.junk})
 	ctx, cancel := context.WithCancel(hub.WithEnviron(c.ctx, c.opt.Server.Env))
+	var why *hub.Error
+	over := make(chan struct{})
 	c.work.Go(func() {
 		defer cancel()
-		if err := c.opt.Serve(ctx, c.opt.Server.Key, farR, farW); err != nil && ctx.Err() == nil {
+		err := c.opt.Serve(ctx, c.opt.Server.Key, farR, farW)
+		if said, ok := errors.AsType[*hub.Error](err); ok {
+			why = said
+		} else if err != nil && ctx.Err() == nil {
 			c.log.Error("a built-in server ended", "error", err)
 		}
+		close(over) // before its output ends, which is when it is asked why
 		_ = farW.Close()
 	})
-	c.carry(&duplex{stream: near, close: func(context.Context) { _ = near.Close(); cancel() }})
+	c.carry(&duplex{
+		stream: near, close: func(context.Context) { _ = near.Close(); cancel() },
+		ended: func(err error) error {
+			select {
+			case <-over:
+				if why != nil {
+					return why
+				}
+			default:
+			}
+			return err
+		},
+	})
 }
 
 // spawn starts the server's process.

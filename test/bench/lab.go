@@ -38,6 +38,20 @@ const readyPatience = 60 * time.Second
 // hubConfig is the configuration file that both hubs read.
 type hubConfig struct {
 	Servers map[string]hubServer `json:"mcpServers"`
+
+	// Of toolcrib's only.
+	XiaoZhi *hubVoice   `json:"xiaozhi,omitempty"`
+	Devices *hubDevices `json:"devices,omitempty"`
+}
+
+// hubVoice has the endpoints of voice assistants that the hub dials.
+type hubVoice struct {
+	Endpoints map[string]hubServer `json:"endpoints"`
+}
+
+// hubDevices has the ids of devices that need no token.
+type hubDevices struct {
+	Allow []string `json:"allow"`
 }
 
 // hubServer is an upstream: a URL or a command.
@@ -207,8 +221,8 @@ func (l *lab) startHub(ctx context.Context, kind string, config hubConfig, tools
 	return h, err
 }
 
-// spawnHub starts a hub and does not wait for it.
-func (l *lab) spawnHub(ctx context.Context, kind string, config hubConfig, dataDir string) (*hub, error) {
+// spawnHub starts a hub, toolcrib with further flags, and does not wait for it.
+func (l *lab) spawnHub(ctx context.Context, kind string, config hubConfig, dataDir string, flags ...string) (*hub, error) {
 	encoded, err := json.Marshal(config)
 	if err != nil {
 		return nil, fmt.Errorf("write the configuration of %s: %w", kind, err)
@@ -228,6 +242,7 @@ func (l *lab) spawnHub(ctx context.Context, kind string, config hubConfig, dataD
 			binary = l.before
 		}
 		argv = []string{binary, "serve", "--config", file, "--listen", addr, "--data-dir", dataDir}
+		argv = append(argv, flags...)
 	}
 	c, err := l.start(ctx, kind, argv...)
 	if err != nil {

@@ -33,6 +33,7 @@ func scenarios() []scenario {
 		{key: "o", title: "calls while a thousand callers are told of changes", needsSubject: true, run: fanOut},
 		{key: "p", title: "calls by what they may do: any arguments, judged arguments, what may change something", run: callsByDeed},
 		{key: "q", title: "calls while a thousand listen to the events", needsSubject: true, run: listeners},
+		{key: "r", title: "voice assistants that use no tool", needsSubject: true, run: voices},
 	}
 }
 

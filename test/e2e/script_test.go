@@ -1,16 +1,20 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +22,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
+	"github.com/toolcrib/toolcrib/test/voice"
 )
 
 // TestScript runs the scripts in testdata/script: the command line, as a person
@@ -29,6 +34,7 @@ import (
 //	exits CODE COMMAND...  the command ends with the code
 //	await FILE        wait until the file is there; with a "!" before it, until it has gone
 //	shape TYPE        the last output is one value of the API's type, and has no other members
+//	until REGEXP COMMAND...  the command is carried out until its output fits, for a minute
 //	same FILE FILE    both have the same bytes
 //	mode FILE OCTAL   the file has these permissions
 func TestScript(t *testing.T) {
@@ -56,15 +62,63 @@ func TestScript(t *testing.T) {
 				"CLIENTS":         filepath.Join(rig.Root(), "test", "e2e"),
 				// Nothing is fetched.
 				"npm_config_registry": "http://127.0.0.1:1",
+				"VOICE":               broker(e),
 			} {
 				e.Setenv(name, value)
 			}
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "await": await, "shape": shape, "same": same, "mode": mode,
+			"exits": exits, "await": await, "until": untilSays, "shape": shape, "same": same, "mode": mode,
 		},
 	})
+}
+
+// broker is the address of a voice assistant's backend that greets whoever comes, as
+// the cloud does, until the script ends.
+func broker(e *testscript.Env) string {
+	peer := &voice.Endpoint{}
+	server := httptest.NewServer(peer)
+	ctx, cancel := context.WithCancel(context.Background())
+	var greeting sync.WaitGroup
+	greeting.Go(func() {
+		for {
+			socket, err := peer.Next(ctx)
+			if err != nil {
+				return
+			}
+			_, _, _ = voice.Cloud(ctx, socket) // how it went is seen by the script
+		}
+	})
+	e.Defer(func() {
+		cancel()
+		greeting.Wait()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return "ws" + strings.TrimPrefix(server.URL, "http")
+}
+
+func untilSays(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: until REGEXP COMMAND...")
+	}
+	wanted := regexp.MustCompile("(?m)" + args[0])
+	limit := time.NewTimer(time.Minute)
+	defer limit.Stop()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := ts.Exec(args[1], args[2:]...)
+		if err == nil && wanted.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-limit.C:
+			ts.Fatalf("after a minute still not %s: %v", args[0], err)
+		}
+	}
 }
 
 func exits(ts *testscript.TestScript, _ bool, args []string) {
@@ -106,6 +160,7 @@ func await(ts *testscript.TestScript, gone bool, args []string) {
 
 func shape(ts *testscript.TestScript, _ bool, args []string) {
 	shapes := map[string]any{
+		"Endpoint": api.Endpoint{}, "Endpoints": api.EndpointList{}, "Devices": api.DeviceList{}, "DeviceToken": api.DeviceToken{},
 		"Call": api.CallResult{}, "Calls": api.CallList{}, "Config": api.ConfigText{}, "Check": api.ConfigCheck{},
 		"Import": api.ImportResult{}, "Log": api.Log{}, "LogLine": api.LogLine{}, "Secrets": api.SecretList{},
 		"Server": api.Server{}, "Servers": api.ServerList{}, "Status": api.Status{}, "Tool": api.Tool{}, "Tools": api.ToolList{},

@@ -20,8 +20,13 @@ type Found struct {
 	// known again; it may be nil.
 	Holds func(name, value string) bool
 
-	servers []hub.Server // in the order of the file
+	servers   []hub.Server   // in the order of the file
+	endpoints []hub.Endpoint // as well
 }
+
+// Endpoints are the endpoints of voice assistants in the file, in its order; none if
+// servers were selected. Their addresses hold tokens.
+func (f *Found) Endpoints() []hub.Endpoint { return f.endpoints }
 
 // Read reads another program's file, in any form that the configuration may
 // have. path names it in warnings; if it is absolute, what the file has
@@ -59,6 +64,7 @@ func (f *Found) read(path string, text []byte, builtins []string, dir string) (c
 		return "", err
 	}
 	f.Warnings = append(f.Warnings, warnings...)
+	f.endpoints = append(f.endpoints, c.Endpoints...)
 	for _, key := range keys {
 		i := slices.IndexFunc(c.Servers, func(s hub.Server) bool { return s.Key == key })
 		if i < 0 {
@@ -111,6 +117,7 @@ func (f *Found) Select(keys []string) error {
 		}
 	}
 	f.servers = slices.DeleteFunc(f.servers, func(s hub.Server) bool { return !slices.Contains(keys, s.Key) })
+	f.endpoints = nil
 	return nil
 }
 

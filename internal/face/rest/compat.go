@@ -170,8 +170,11 @@ func (d *Door) compatView(ctx context.Context) (*catalog.View, error) {
 
 // transportOf is how a server is reached, in the words of these paths.
 func transportOf(kind hub.Kind) string {
-	if kind == hub.KindBuiltin {
+	switch kind {
+	case hub.KindBuiltin:
 		return string(hub.KindStdio)
+	case hub.KindDevice:
+		return string(hub.KindWebSocket)
 	}
 	return string(kind)
 }

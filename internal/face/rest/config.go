@@ -135,7 +135,7 @@ func (d *Door) take(ctx context.Context, in *importInput) (*importOutput, error)
 	}
 	return &importOutput{api.ImportResult{
 		Form: done.Form, New: some(done.New), Same: some(done.Same), Clashing: some(done.Clashing),
-		Written: some(done.Written), Warnings: warnings(lang(ctx), done.Warnings),
+		Written: some(done.Written), Endpoints: some(done.Endpoints), Warnings: warnings(lang(ctx), done.Warnings),
 	}}, nil
 }
 

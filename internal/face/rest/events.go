@@ -17,7 +17,7 @@ import (
 type eventsInput struct {
 	LastID  string   `header:"Last-Event-ID" pattern:"^[0-9]{1,18}$" doc:"Go on after the event with this id. An EventSource sends it by itself when it connects again"`
 	After   string   `query:"after" pattern:"^[0-9]{1,18}$" doc:"The same, for whoever cannot send the header, which goes before it"`
-	Kinds   []string `query:"kinds" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed" doc:"Only events of these kinds, separated by commas; gaps always come"`
+	Kinds   []string `query:"kinds" enum:"gap,server.changed,tools.changed,resources.changed,prompts.changed,tools.drifted,call.ended,call.state,approval.changed,endpoint.changed,device.changed" doc:"Only events of these kinds, separated by commas; gaps always come"`
 	Server  string   `query:"server" doc:"Only events about this server"`
 	Session string   `query:"session" doc:"Only events about this session, by its name in the state, or by the name that the caller has given it"`
 }
@@ -33,7 +33,7 @@ func (d *Door) events() {
 			"greater than that of every event before. Without an id it begins with what happens now. With one it goes on after that event, " +
 			"also over restarts of the hub, for as long as events are kept: 24 hours or 64 MiB. Where events are missing, a `gap` tells so. " +
 			"A comment comes every 15 seconds if nothing else does.\n\n" +
-			"Operators see everything of their tenant, and those of the hub itself that of all. Others see servers and lists, and of calls, states and requests for approval those of their own; who may decide sees all requests of the tenant. By a token with a scope those of the servers within it are seen.",
+			"Operators see everything of their tenant, and those of the hub itself that of all. Others see servers and lists, and of calls, states and requests for approval those of their own; who may decide sees all requests of the tenant. By a token with a scope those of the servers within it are seen. Endpoints, backends and devices are for operators of the hub itself.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.followEvents)
 	for _, response := range d.api.OpenAPI().Paths["/events"].Get.Responses {

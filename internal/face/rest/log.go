@@ -29,27 +29,38 @@ func (d *Door) log() {
 		if err := d.own(ctx, in.Key); err != nil { // it tells of everybody's calls
 			return nil, err
 		}
-		lines, more, err := d.opt.Control.Log(in.Key, in.After)
-		if err != nil {
-			return nil, failed(err)
-		}
-		if in.Follow {
-			return &streamOutput{func(c huma.Context) { d.follow(c, in, lines, more) }}, nil
-		}
-		body := api.Log{Lines: []api.LogLine{}}
-		for _, l := range lines {
-			body.Lines = append(body.Lines, lineView(l))
-		}
-		return &streamOutput{func(c huma.Context) { writeJSON(c, body) }}, nil
+		return d.tail(in.After, in.Follow, func(after uint64) ([]hub.LogLine, <-chan struct{}, error) {
+			return d.opt.Control.Log(in.Key, after)
+		})
 	})
 	streamed[api.Log, api.LogLine](d, "getServerLog", "The lines, oldest first; or one in each event")
 }
 
-// follow streams a server's log until the client or the server is gone.
-func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-chan struct{}) {
+// tailing reads a log after the line with the number; the channel is closed when
+// there is more, or what it is about is gone, which is then the error.
+type tailing func(after uint64) ([]hub.LogLine, <-chan struct{}, error)
+
+// tail answers with a log, as a list or as a stream.
+func (d *Door) tail(after uint64, follow bool, read tailing) (*streamOutput, error) {
+	lines, more, err := read(after)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if follow {
+		return &streamOutput{func(c huma.Context) { d.follow(c, after, read, lines, more) }}, nil
+	}
+	body := api.Log{Lines: []api.LogLine{}}
+	for _, l := range lines {
+		body.Lines = append(body.Lines, lineView(l))
+	}
+	return &streamOutput{func(c huma.Context) { writeJSON(c, body) }}, nil
+}
+
+// follow streams a log until the client, or what the log is about, is gone.
+func (d *Door) follow(c huma.Context, last uint64, read tailing, lines []hub.LogLine, more <-chan struct{}) {
 	stream := newStream(c, d.beat)
 	defer stream.close()
-	for last := in.After; ; {
+	for {
 		for _, l := range lines {
 			last = l.Seq
 			if !stream.send("line", lineView(l)) {
@@ -61,10 +72,10 @@ func (d *Door) follow(c huma.Context, in *logInput, lines []hub.LogLine, more <-
 			return
 		case <-d.closed:
 			return
-		case <-more: // also when the server is removed
+		case <-more:
 		}
 		var err error
-		if lines, more, err = d.opt.Control.Log(in.Key, last); err != nil {
+		if lines, more, err = read(last); err != nil {
 			return
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -35,6 +36,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/events"
+	"github.com/toolcrib/toolcrib/internal/face/device"
+	"github.com/toolcrib/toolcrib/internal/face/xiaozhi"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -73,6 +76,11 @@ type house struct {
 	record        *audit.Log
 	book          *auth.Book
 	client        *http.Client
+	fleet         *fleet.Fleet
+	endpoints     *xiaozhi.Endpoints
+	backends      *xiaozhi.Backends
+	devices       *device.Door
+	deviceAddress string                        // at which they dial in
 	shut          chan struct{}                 // closed by /shutdown
 	rules         atomic.Pointer[policy.Policy] // by which calls are judged; see enforce
 
@@ -115,15 +123,19 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		if key == labKey {
 			return h.lab().Run(ctx, &sdk.IOTransport{Reader: r, Writer: w})
 		}
+		if s, ok := h.fleet.Server(key); ok && s.Kind == hub.KindDevice {
+			return h.devices.Serve(ctx, key, r, w)
+		}
 		return builtins.Serve(ctx, key, r, w)
 	}
 	resolver := secret.New(secret.Options{Dir: dir, Store: h.secrets})
 	resolve := func(s hub.Server) (hub.Server, []string, *hub.Error) { return config.Resolve(s, resolver) }
 	info := []byte(`{"name":"test","version":"1"}`)
-	f := fleet.New(fleet.Options{
+	h.fleet = fleet.New(fleet.Options{
 		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: serve, ClientInfo: info, Bus: news, Log: log, Resolve: resolve,
 		Listed: h.catalog.Listed, Withhold: h.catalog.Withhold, OnDemand: true,
 	})
+	f := h.fleet
 	figures := stats.New(stats.Options{
 		Bus: news, Started: time.Now(), Servers: f.Status,
 		Tools:   func() (known, embedded int) { return len(h.catalog.Snapshot().Entries()), 0 },
@@ -131,6 +143,14 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	})
 	c := control.New(control.Options{
 		Source: src, Builtins: keys, Fleet: f, Catalog: h.catalog, Secrets: h.secrets, Log: log, Views: h.catalog.SetViews,
+		Settings: func(c *config.Config) {
+			if h.endpoints != nil {
+				h.endpoints.Apply(c.Endpoints)
+				h.backends.Apply(c.Backends)
+				h.devices.Apply(c.Devices)
+			}
+		},
+		Redial: func(_ config.Dialled, name string) { h.endpoints.Reconnect(name) },
 		Probe: func(ctx context.Context, s hub.Server) (*upstream.Conn, error) {
 			return upstream.Dial(ctx, upstream.Options{Server: s, ClientInfo: info, Serve: serve, Log: log, Resolve: resolve})
 		},
@@ -159,7 +179,21 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		Settings: func() call.Settings { return call.Settings{Approval: c.Source().Config.Approval} },
 	})
 	h.calls, h.db, h.record = pipeline.Calls(), db, record
+	h.devices = device.New(device.Options{
+		Devices: src.Config.Devices, Attach: c.Attach, Detach: c.Detach, Key: []byte("key"), ClientInfo: info, Bus: news, Log: log,
+	})
+	dialIn := httptest.NewServer(h.devices.Handler())
+	h.deviceAddress = "ws" + strings.TrimPrefix(dialIn.URL, "http") + device.PathSocket
+	dialling := xiaozhi.Options{Call: pipeline, Catalog: h.catalog, Bus: news, Log: log, ServerInfo: info, Resolve: resolver.Fill}
+	h.endpoints, h.backends = xiaozhi.New(dialling), xiaozhi.NewBackends(dialling, filepath.Join(dir, "identities.json"))
+	h.backends.Apply(src.Config.Backends)
+	h.endpoints.Apply(src.Config.Endpoints)
 	h.door = New(Options{
+		Endpoints: Dialled{Statuses: h.endpoints.Statuses, Log: h.endpoints.Log, Reconnect: h.endpoints.Reconnect},
+		Backends:  Dialled{Statuses: h.backends.Statuses, Log: h.backends.Log, Reconnect: h.backends.Reconnect},
+		Devices: Devices{
+			Statuses: h.devices.Statuses, Log: h.devices.Log, Token: h.devices.Token, Expires: device.TokenLife, Address: func() string { return h.deviceAddress },
+		},
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
 		Approvals: desk, Policy: func() *policy.Policy { return cmp.Or(h.rules.Load(), usual) }, Identity: gate,
@@ -181,6 +215,9 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	all.Go(func() { _ = states.Run(ctx) })
 	all.Go(func() { _ = happened.Run(ctx) })
 	all.Go(func() { _ = desk.Run(ctx) })
+	all.Go(func() { _ = h.endpoints.Run(ctx) })
+	all.Go(func() { _ = h.backends.Run(ctx) })
+	all.Go(func() { _ = h.devices.Run(ctx) })
 	stop := h.serve(gate)
 	t.Cleanup(func() {
 		h.client.CloseIdleConnections()
@@ -188,6 +225,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		stop()
 		cancel()
 		all.Wait()
+		dialIn.Close()
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}

@@ -44,6 +44,7 @@ const (
 	aboutConfig   = "Configuration"
 	aboutSecrets  = "Sealed values"
 	aboutIdentity = "Tokens and tenants"
+	aboutVoice    = "Voice assistants and devices"
 )
 
 const schemas = "#/components/schemas/"
@@ -68,7 +69,7 @@ func description() *huma.OpenAPI {
 		},
 		Servers: []*huma.Server{{URL: api.Base}},
 		Tags: []*huma.Tag{
-			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutRecord}, {Name: aboutApproval}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets}, {Name: aboutIdentity}, {Name: aboutCompat},
+			{Name: aboutHub}, {Name: aboutServers}, {Name: aboutTools}, {Name: aboutContent}, {Name: aboutRecord}, {Name: aboutApproval}, {Name: aboutGroups}, {Name: aboutConfig}, {Name: aboutSecrets}, {Name: aboutIdentity}, {Name: aboutVoice}, {Name: aboutCompat},
 		},
 		Components: &huma.Components{
 			Schemas:         huma.NewMapRegistry(schemas, huma.DefaultSchemaNamer),
@@ -84,9 +85,9 @@ func refusals() map[int]string {
 		http.StatusBadRequest:     "`body_invalid`: the body is missing, or ends too early",
 		http.StatusUnauthorized:   "`token_required` or `admin_required`: no token was shown, and one is needed",
 		http.StatusForbidden:      "`approval_own`: nobody decides about their own calls; `approval_second`: a second person has to agree; `role_refused` or `admin_required`: the role of the token has not the right that is needed; `hubwide_required`: the token is a tenant's; `scope_refused`: the token is for something else; `grant_refused`: a token would allow more than that of who asks; `same_origin_needed`: a cookie without the page that it belongs to",
-		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown`, `call_unknown`, `approval_unknown`, `grant_unknown`, `token_unknown` or `tenant_unknown`",
+		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown`, `call_unknown`, `approval_unknown`, `grant_unknown`, `token_unknown`, `tenant_unknown`, `endpoint_unknown`, `backend_unknown` or `device_unknown`",
 		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
-		http.StatusConflict: "`server_exists`, `server_builtin`, `preset_kept`, `preset_fixed`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
+		http.StatusConflict: "`endpoint_not_enabled`, `server_exists`, `server_builtin`, `preset_kept`, `preset_fixed`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
 			"`approval_decided`, `approval_undecided`, `approval_confirm`, `approval_changed`, `approval_taken`, `approval_expired`, " +
 			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept`, `state_under_way`, `tenant_exists` or `tenant_in_use`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",

@@ -197,12 +197,13 @@ func Status(code message.Code) int {
 	case message.TypeRefused:
 		return http.StatusUnsupportedMediaType
 	case message.PathUnknown, message.ServerUnknown, message.ToolUnknown, message.ToolLike, message.ResourceUnknown, message.PromptUnknown, message.GroupUnknown,
-		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown, message.LoginOff:
+		message.ResultGone, message.ApprovalUnknown, message.GrantUnknown, message.SecretUnknown, message.LeaseUnknown, message.CallUnknown, message.TokenUnknown, message.TenantUnknown, message.LoginOff,
+		message.EndpointUnknown, message.BackendUnknown, message.DeviceUnknown:
 		return http.StatusNotFound
 	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.PresetFixed, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
 		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept,
-		message.ApprovalStale, message.CallOvertaken, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse:
+		message.ApprovalStale, message.CallOvertaken, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse, message.EndpointIdle:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed
@@ -215,7 +216,7 @@ func Status(code message.Code) int {
 		return http.StatusTooManyRequests
 	case message.Timeout:
 		return http.StatusGatewayTimeout
-	case message.ServerDown, message.ServerBroken, message.LoginUnavailable, message.ShuttingDown,
+	case message.ServerDown, message.DeviceOffline, message.ServerBroken, message.LoginUnavailable, message.ShuttingDown,
 		message.StoreFull, message.StoreBusy, message.StoreUnavailable, message.AuditUnwritable, message.AuditUnreadable, message.AuditJournalUnusable:
 		return http.StatusServiceUnavailable
 	case message.Internal, message.ConfigUnreadable, message.ConfigUnwritable, message.FileUnwritable:

@@ -46,6 +46,9 @@ type Options struct {
 	Approvals *approval.Desk
 	Policy    func() *policy.Policy // in force; nil if there is none
 
+	Endpoints, Backends Dialled
+	Devices             Devices
+
 	Identity *auth.Gate // with its tokens, tenants and login sessions
 
 	Version  string
@@ -119,6 +122,8 @@ func New(opt Options) *Door {
 	d.config()
 	d.secrets()
 	d.identity()
+	d.dialled()
+	d.devices()
 	d.compat()
 	d.describe()
 	d.mux.HandleFunc(elsewhere, func(w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,33 @@
+package config
+
+import "github.com/toolcrib/toolcrib/internal/hub"
+
+// RenderEndpoint returns an endpoint as an entry of a configuration file, as JSON,
+// without what is the default anyway. Placeholders stay as they are.
+func RenderEndpoint(e hub.Endpoint) []byte {
+	usual := usualEndpoint()
+	var r rendering
+	r.text("url", e.URL)
+	r.flag("enabled", e.Enabled, usual.Enabled)
+	r.text("group", e.Group)
+	r.list("allow", e.Allow)
+	r.list("deny", e.Deny)
+	r.span("deadline", e.Deadline, usual.Deadline)
+	r.flag("cancelLate", e.CancelLate, false)
+	r.count("maxResult", e.MaxResult, usual.MaxResult)
+	r.count("maxTools", e.MaxTools, usual.MaxTools)
+	r.count("maxList", e.MaxList, usual.MaxList)
+	r.flag("pages", e.Pages, false)
+	r.count("maxMessage", e.MaxMessage, usual.MaxMessage)
+	r.count("concurrency", e.Concurrency, usual.Concurrency)
+	r.count("queue", e.Queue, usual.Queue)
+	r.flag("keepActions", e.KeepActions, false)
+	r.text("refresh", string(e.Refresh))
+	r.span("ping", e.Ping, usual.Ping)
+	r.span("pingTimeout", e.PingTimeout, usual.PingTimeout)
+	r.span("delay", e.Delay, usual.Delay)
+	r.span("maxDelay", e.MaxDelay, usual.MaxDelay)
+	r.span("dialTimeout", e.DialTimeout, usual.DialTimeout)
+	r.text("language", string(e.Language))
+	return object(r...).Pack()
+}

@@ -1,0 +1,299 @@
+package broker
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+)
+
+const (
+	maxAsked   = 256             // requests of a caller that are not answered
+	askedLimit = 5 * time.Minute // after which one may be forgotten for another
+)
+
+// agent is what one token is for: a tool, if it is here, and those who call it.
+type agent struct {
+	broker  *Broker
+	id, key string // of the device that the token was made for; of the server
+
+	attaching sync.Mutex // held while the server is attached or detached; taken before mu
+
+	mu       sync.Mutex
+	tool     *tool // nil if it is not here
+	callers  map[string]*caller
+	attached bool
+	expiry   *time.Timer // until the server is not listed any more; nil if its tool is here, or it is not listed
+}
+
+// tool is one connection of a tool's.
+type tool struct {
+	socket  *socket
+	pending map[string]*question // by the ids that it knows; under the agent's mu
+}
+
+// question is a request of a caller's that is not answered.
+type question struct {
+	from  *caller
+	id    []byte // its own, raw
+	times int    // that it is asked at once by the same id
+	since time.Time
+}
+
+// caller is one who calls the tool.
+type caller struct {
+	id    string
+	send  func(raw []byte) bool // false if it takes nothing any more
+	only  *tool                 // the connection that it is for, whose end it learns of by itself; nil for each
+	asked int                   // under the agent's mu
+}
+
+// join has a connection be that of the tool. The one before is closed: it is the newer
+// that is alive.
+func (a *agent) join(s *socket) *tool {
+	t := &tool{socket: s, pending: make(map[string]*question)}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	old := a.tool
+	a.tool = t
+	a.stop()
+	if old != nil {
+		old.socket.close(websocket.StatusNormalClosure, "新连接替换")
+		a.fail(old)
+	}
+	return t
+}
+
+// part takes a connection that has ended away, unless the tool has another one by now.
+func (a *agent) part(t *tool) {
+	keep := a.broker.settings().Keep
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fail(t)
+	if a.tool != t {
+		return
+	}
+	a.tool = nil
+	if a.attached && a.expiry == nil {
+		a.expiry = time.AfterFunc(keep, a.expire)
+	}
+}
+
+// fail tells everybody who waits for a connection of the tool's that it has gone. The
+// caller holds mu.
+func (a *agent) fail(t *tool) {
+	for id, q := range t.pending {
+		for range q.times {
+			q.from.asked--
+			if q.from.only == nil {
+				q.from.send(failure(q.id, codeAway, textAway))
+			}
+		}
+		delete(t.pending, id)
+	}
+}
+
+// stop has the server stay listed. The caller holds mu.
+func (a *agent) stop() {
+	if a.expiry != nil {
+		a.expiry.Stop()
+		a.expiry = nil
+	}
+}
+
+func (a *agent) stay() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stop()
+}
+
+// list has the tool's server listed, as it is on the connection.
+func (a *agent) list(t *tool) {
+	a.attaching.Lock()
+	defer a.attaching.Unlock()
+	conf := a.broker.settings()
+	a.mu.Lock()
+	if a.tool != t || t.socket.ctx.Err() != nil {
+		a.mu.Unlock()
+		return
+	}
+	a.attached = true
+	a.mu.Unlock()
+	def := hub.Server{
+		Key: a.key, Name: a.id, Kind: hub.KindDevice, Enabled: true, AutoStart: true,
+		Priority: hub.PriorityRemote, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
+		Instances: hub.Instances{Min: 1, Max: 1, Queue: 1},
+		Tags:      []string{"device"},
+	}
+	if def.Timeout <= 0 {
+		def.Timeout = hub.DefaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(t.socket.ctx, attachLimit)
+	defer cancel()
+	if err := a.broker.opt.Attach(ctx, def); err != nil && t.socket.ctx.Err() == nil {
+		a.broker.opt.Log.Warn("what a tool at its endpoint has is not listed", "server", a.key, "reason", err)
+	}
+}
+
+// expire has the server not listed any more, unless the tool has come again.
+func (a *agent) expire() {
+	a.attaching.Lock()
+	defer a.attaching.Unlock()
+	a.mu.Lock()
+	gone := a.expiry != nil && a.tool == nil
+	if gone {
+		a.attached, a.expiry = false, nil
+	}
+	a.mu.Unlock()
+	if gone {
+		a.broker.opt.Detach(a.key)
+	}
+}
+
+// enter adds a caller; false if there are too many.
+func (a *agent) enter(send func([]byte) bool) (*caller, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.callers) >= maxCallers {
+		return nil, false
+	}
+	c := &caller{id: newID(), send: send}
+	a.callers[c.id] = c
+	return c, true
+}
+
+// leave takes a caller away. What the tool answers it from then on is nobody's.
+func (a *agent) leave(c *caller) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.callers, c.id)
+	if a.tool == nil {
+		return
+	}
+	for id, q := range a.tool.pending {
+		if q.from == c {
+			delete(a.tool.pending, id)
+		}
+	}
+}
+
+// fromCaller takes what a caller has sent to the tool. What is no message is ignored, as
+// are answers: a caller is asked nothing.
+func (a *agent) fromCaller(c *caller, raw []byte) {
+	each(raw, func(raw []byte) {
+		f, ok := readFrame(raw)
+		if !ok || f.method == "" {
+			return
+		}
+		if code, text := a.ask(c, &f); code != 0 && f.id.Exists() {
+			c.send(failure(f.id.Of(raw), code, text))
+		}
+	})
+}
+
+// ask passes a message of a caller's on to the tool, or returns the error to answer it
+// with.
+func (a *agent) ask(c *caller, f *frame) (code int, text string) {
+	raw, id := f.outward(c.id)
+	if raw == nil {
+		return codeFailed, textFailed
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.tool
+	if t == nil || c.only != nil && c.only != t {
+		return codeAway, textAway
+	}
+	if id != "" && c.asked >= maxAsked && !t.forget(c) {
+		return codeFailed, textFailed
+	}
+	if !t.socket.send(raw) {
+		return codeFailed, textFailed
+	}
+	if id != "" {
+		q := t.pending[id]
+		if q == nil {
+			q = &question{from: c, id: append([]byte(nil), f.id.Of(f.raw)...)}
+			t.pending[id] = q
+		}
+		q.times++
+		q.since = time.Now()
+		c.asked++
+	}
+	return 0, ""
+}
+
+// forget makes room for a request of a caller's, by one that has waited for long; false
+// if there is none. The caller holds the agent's mu.
+func (t *tool) forget(c *caller) bool {
+	for id, q := range t.pending {
+		if q.from == c && time.Since(q.since) > askedLimit {
+			c.asked -= q.times
+			delete(t.pending, id)
+			return true
+		}
+	}
+	return false
+}
+
+// fromTool takes what the tool has sent on a connection: an answer goes to whoever asked,
+// a report on a call to whose it is, any other notification to every caller. What the
+// tool asks itself is answered here, since nobody in particular could: a ping, and
+// nothing else.
+func (a *agent) fromTool(t *tool, raw []byte) {
+	each(raw, func(raw []byte) {
+		f, ok := readFrame(raw)
+		switch {
+		case !ok:
+		case f.method == "":
+			a.answer(t, &f)
+		case !f.id.Exists():
+			a.tell(t, &f)
+		case f.method == protocol.MethodPing:
+			t.socket.send(append(append([]byte(`{"jsonrpc":"2.0","id":`), f.id.Of(raw)...), `,"result":{}}`...))
+		default:
+			t.socket.send(failure(f.id.Of(raw), codeNoSuch, "method not found"))
+		}
+	})
+}
+
+// answer passes an answer on. One that nobody waits for is ignored.
+func (a *agent) answer(t *tool, f *frame) {
+	id, _ := wire.String(f.raw, f.id)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := t.pending[id]
+	if q == nil {
+		return
+	}
+	if q.times--; q.times == 0 {
+		delete(t.pending, id)
+	}
+	q.from.asked--
+	q.from.send(f.withID(q.id))
+}
+
+// tell passes a notification on.
+func (a *agent) tell(t *tool, f *frame) {
+	to, raw := f.reported()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.tool != t {
+		return
+	}
+	if c := a.callers[to]; c != nil {
+		c.send(raw)
+		return
+	}
+	if strings.HasPrefix(f.method, "notifications/") && to == "" {
+		for _, c := range a.callers {
+			c.send(f.raw)
+		}
+	}
+}

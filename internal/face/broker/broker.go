@@ -1,0 +1,282 @@
+// Package broker is the door at which tools and those who call them meet: an endpoint
+// pair as the self-hosted backends of XiaoZhi know it. On its one side an MCP server
+// dials in, on the other its callers do, several at once; both show the same token. What
+// a caller asks goes on to the tool with an id that says whose it is, and comes back
+// with the caller's own.
+//
+// The hub is one of the callers: a tool that is here is a server of its ([hub.KindDevice]),
+// for as long as it is here and for a while after that. What goes between the two sides
+// of a token is theirs: the hub carries it, and neither judges nor records it.
+package broker
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// The paths at which the handler serves.
+const (
+	Prefix   = "/mcp_endpoint/"
+	PathTool = Prefix + "mcp/"  // where tools dial in
+	PathCall = Prefix + "call/" // and those who call them
+)
+
+const (
+	maxSockets = 512
+	maxCallers = 32 // of a token, the hub among them
+)
+
+// Options is what a [Broker] is made of.
+type Options struct {
+	Devices hub.Devices // in force until [Broker.Apply]
+
+	// Verify reports whether a token is good that was made for the device, and for the
+	// program with the client id if that is not empty.
+	Verify func(id, client, token string) bool
+
+	// Attach has a tool's server listed, or listed anew, and waits until it is; Detach
+	// undoes it. They ask [Broker.Serve] for what it has.
+	Attach func(ctx context.Context, def hub.Server) error
+	Detach func(key string)
+
+	Log      *slog.Logger
+	Language func() message.Lang // of who does not say which they want; nil for English
+}
+
+// Broker is the door. Safe for concurrent use.
+type Broker struct {
+	opt  Options
+	life context.Context // ends with the door
+	shut context.CancelFunc
+	work sync.WaitGroup // connections, and what is done about them
+
+	mu      sync.Mutex
+	conf    hub.Devices
+	agents  map[string]*agent // by id in lower case
+	sockets map[*socket]bool
+	over    bool
+}
+
+// New returns a door to which nobody has come yet.
+func New(opt Options) *Broker {
+	if opt.Language == nil {
+		opt.Language = func() message.Lang { return message.English }
+	}
+	b := &Broker{opt: opt, conf: opt.Devices, agents: make(map[string]*agent), sockets: make(map[*socket]bool)}
+	b.life, b.shut = context.WithCancel(context.Background())
+	return b
+}
+
+// Run keeps the connections until ctx ends, and then closes them all and returns when
+// they have ended. It must not run twice; connections may come before it runs.
+func (b *Broker) Run(ctx context.Context) error {
+	<-ctx.Done()
+	b.mu.Lock()
+	b.over = true
+	for s := range b.sockets {
+		s.close(websocket.StatusGoingAway, "the hub stops")
+	}
+	for _, a := range b.agents {
+		a.stay()
+	}
+	b.mu.Unlock()
+	b.shut()
+	b.work.Wait()
+	return nil
+}
+
+// Apply puts other settings in force, from the next connection on.
+func (b *Broker) Apply(conf hub.Devices) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.conf = conf
+}
+
+// Serves reports whether the server with the key is one of this door's.
+func (b *Broker) Serves(key string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.keyed(key) != nil
+}
+
+// Handler serves [PathTool] and [PathCall]. Each request shows by itself that it may
+// come in: it is for a listener that has no other way to tell.
+func (b *Broker) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for path, serve := range map[string]func(*agent, *socket){PathTool: b.tool, PathCall: b.caller} {
+		for _, form := range [...]string{path + "{$}", strings.TrimSuffix(path, "/")} {
+			mux.HandleFunc(form, func(w http.ResponseWriter, r *http.Request) { b.socket(w, r, serve) })
+		}
+	}
+	return mux
+}
+
+// socket takes a connection of either side. One without a good token is taken and
+// closed, which is how peers of the original learn of it.
+func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agent, *socket)) {
+	refuse := func(status int, e *hub.Error) {
+		http.Error(w, e.In(message.Prefer(strings.Join(r.Header["Accept-Language"], ","), b.opt.Language())), status)
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		w.Header().Set("Connection", "Upgrade")
+		refuse(http.StatusUpgradeRequired, hub.E(message.UpgradeRequired, nil))
+		return
+	}
+	id, good := b.admit(r)
+	s := newSocket(b.life)
+	if !b.enter(s) {
+		refuse(http.StatusServiceUnavailable, hub.E(message.ShuttingDown, nil))
+		return
+	}
+	defer b.leave(s)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // a page has no token but one that it was given
+	if err != nil {
+		return // Accept has answered
+	}
+	s.open(conn)
+	if !good {
+		b.opt.Log.Info("a connection to an endpoint was refused: its token is not good", "path", r.URL.Path, "from", r.RemoteAddr)
+		s.close(websocket.StatusPolicyViolation, "token 无效")
+		_ = s.read(func([]byte) {})
+		return
+	}
+	serve(b.agent(id), s)
+}
+
+// admit reads by whose token a connection comes. A token stands alone, or behind the id
+// of the device that it was made for: ID.TOKEN.
+func (b *Broker) admit(r *http.Request) (id string, good bool) {
+	q := r.URL.Query()
+	token := q.Get("token")
+	if id = q.Get("device-id"); id == "" {
+		parts := strings.Split(token, ".")
+		if len(parts) < 3 {
+			return "", false
+		}
+		id, token = strings.Join(parts[:len(parts)-2], "."), strings.Join(parts[len(parts)-2:], ".")
+	}
+	return id, b.opt.Verify(id, q.Get("client-id"), token)
+}
+
+// enter counts one more connection, if there may be one.
+func (b *Broker) enter(s *socket) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over || len(b.sockets) == maxSockets {
+		return false
+	}
+	b.sockets[s] = true
+	b.work.Add(1)
+	return true
+}
+
+func (b *Broker) leave(s *socket) {
+	s.drop()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.sockets, s)
+	b.work.Done()
+}
+
+// agent is that of an id, made if there is none.
+func (b *Broker) agent(id string) *agent {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a := b.agents[strings.ToLower(id)]
+	if a == nil {
+		a = &agent{broker: b, id: id, callers: make(map[string]*caller)}
+		a.key = b.keyFor(a)
+		b.agents[strings.ToLower(id)] = a
+	}
+	return a
+}
+
+// keyed is the agent whose server has the key; nil for none. The caller holds mu.
+func (b *Broker) keyed(key string) *agent {
+	for _, a := range b.agents {
+		if a.key == key {
+			return a
+		}
+	}
+	return nil
+}
+
+// keyFor is the key that an agent's server is to have: after its alias, else of its id
+// as much as no other has. The caller holds mu.
+func (b *Broker) keyFor(a *agent) string {
+	name := strings.Map(func(c rune) rune {
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			return c
+		}
+		return -1
+	}, strings.ToLower(a.id))
+	name = cmp.Or(name, "unnamed")
+	ends := []string{name[max(0, len(name)-6):], name[max(0, len(name)-32):]}
+	for _, id := range slices.Sorted(maps.Keys(b.conf.Aliases)) {
+		if strings.EqualFold(id, a.id) {
+			ends = slices.Insert(ends, 0, b.conf.Aliases[id])
+		}
+	}
+	for n := 1; ; n++ {
+		for _, end := range ends {
+			if n > 1 {
+				end += "-" + strconv.Itoa(n)
+			}
+			if key := "tools-" + end; b.keyed(key) == nil {
+				return key
+			}
+		}
+	}
+}
+
+// tool has a connection be that of the agent's tool, until it ends.
+func (b *Broker) tool(a *agent, s *socket) {
+	t := a.join(s)
+	b.opt.Log.Info("a tool has connected to its endpoint", "server", a.key)
+	b.work.Go(func() { a.list(t) })
+	err := s.read(func(raw []byte) { a.fromTool(t, raw) })
+	a.part(t)
+	b.opt.Log.Info("a tool has gone from its endpoint", "server", a.key, "reason", err)
+}
+
+// caller has a connection be that of one who calls the agent's tool, until it ends.
+func (b *Broker) caller(a *agent, s *socket) {
+	c, ok := a.enter(func(raw []byte) bool {
+		if s.send(raw) {
+			return true
+		}
+		s.close(websocket.StatusTryAgainLater, "too slow")
+		return false
+	})
+	if !ok {
+		s.close(websocket.StatusTryAgainLater, "too many callers")
+		_ = s.read(func([]byte) {})
+		return
+	}
+	defer a.leave(c)
+	_ = s.read(func(raw []byte) { a.fromCaller(c, raw) })
+}
+
+// settings are those in force.
+func (b *Broker) settings() hub.Devices {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.conf
+}
+
+// attachLimit bounds how long a tool's server takes to be listed.
+const attachLimit = 30 * time.Second

@@ -1,0 +1,221 @@
+// Package device is the door for voice devices that dial in: to them the hub is a
+// backend of XiaoZhi that does nothing but use their tools. What a device offers is
+// an MCP server of the hub's ([hub.KindDevice]) for as long as it is there, and for
+// a while after that.
+//
+// A device's own words are a dialect of MCP, in envelopes on a WebSocket between
+// frames of sound; firmware takes numbers of 32 bits as ids, runs one tool at a time,
+// and writes errors that are no JSON. All of that ends here: what the rest of the hub
+// sees is MCP over a stream ([Door.Serve]).
+package device
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/toolcrib/toolcrib/internal/bus"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+)
+
+// The paths at which the handler serves.
+const (
+	PathSocket = "/xiaozhi/v1/"            // the WebSocket of devices
+	PathOTA    = "/xiaozhi/ota/"           // where devices ask for its address
+	PathVision = "/xiaozhi/vision/explain" // where devices send pictures
+)
+
+// defaultQueue is how many calls wait for a device where nothing else is said.
+const defaultQueue = 16
+
+// Options is what a [Door] is made of.
+type Options struct {
+	Devices hub.Devices // in force until [Door.Apply]
+
+	// Attach has a device's tools listed, or listed anew, and waits until they are;
+	// Detach undoes it. See [control.Control.Attach] for both. They ask [Door.Serve]
+	// for the tools.
+	Attach func(ctx context.Context, def hub.Server) error
+	Detach func(key string)
+
+	Key        []byte // that tokens of devices are made with
+	ClientInfo []byte // JSON object: name and version of the hub
+	Bus        *bus.Bus
+	Log        *slog.Logger
+
+	// Client dials the backends that devices' frames go on to; nil for the usual one.
+	// It follows no redirect.
+	Client *http.Client
+
+	Language func() message.Lang // of who does not say which they want; nil for English
+}
+
+// Door is the door for devices, and knows which there are. Safe for concurrent use.
+type Door struct {
+	opt  Options
+	life context.Context // ends with the door
+	shut context.CancelFunc
+	work sync.WaitGroup // connections, and what is done about them
+
+	mu      sync.Mutex
+	conf    hub.Devices
+	devices map[string]*device // by id in lower case
+	links   int
+	over    bool
+}
+
+// New returns a door to which no device has come yet.
+func New(opt Options) *Door {
+	if opt.Language == nil {
+		opt.Language = func() message.Lang { return message.English }
+	}
+	opt.Client = dialler(opt.Client)
+	d := &Door{opt: opt, conf: opt.Devices, devices: make(map[string]*device)}
+	d.life, d.shut = context.WithCancel(context.Background())
+	return d
+}
+
+// Run keeps the connections until ctx ends, and then closes them all and returns
+// when they have ended. It must not run twice; devices may come before it runs.
+func (d *Door) Run(ctx context.Context) error {
+	<-ctx.Done()
+	d.mu.Lock()
+	d.over = true
+	for _, dev := range d.devices {
+		dev.stay()
+		if l := dev.link; l != nil {
+			l.close(websocket.StatusGoingAway, "the hub stops", hub.E(message.ShuttingDown, nil))
+		}
+	}
+	d.mu.Unlock()
+	d.shut()
+	d.work.Wait()
+	return nil
+}
+
+// Verify reports whether a token is one that [Door.Token] has made for the device, and
+// the client id if it was made for one, and is good now.
+func (d *Door) Verify(id, client, token string) bool {
+	return nameable(id) && (client == "" || nameable(client)) && verify(d.opt.Key, visitor{id: id, client: client, token: token}, time.Now())
+}
+
+// Handler serves devices at [PathSocket], [PathOTA] and [PathVision]. It is for a
+// listener of devices, which has no other way in: each request shows by itself that it
+// comes from a device that may.
+func (d *Door) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc(PathSocket, d.socket)
+	mux.HandleFunc(PathOTA, d.ota)
+	mux.HandleFunc(PathVision, d.vision)
+	return mux
+}
+
+// Apply puts other settings in force. A device that is called otherwise now has its
+// tools listed under that name; one that was let in because it was on the list of
+// those that need no token, and is not any more, is sent away. All else holds from
+// the next connection on.
+func (d *Door) Apply(conf hub.Devices) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.conf = conf
+	for _, dev := range d.devices {
+		l := dev.link
+		switch {
+		case l == nil:
+		case l.trusted && !allows(conf, dev.id):
+			l.close(websocket.StatusPolicyViolation, "not allowed any more", hub.E(message.DeviceRefused, nil, "device", dev.id))
+		case l.ready && !d.over:
+			d.work.Go(func() { l.list() })
+		}
+	}
+}
+
+// Statuses tells about every device that has been here since the hub started, in the
+// order of their names.
+func (d *Door) Statuses() []hub.DeviceStatus {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	all := make([]hub.DeviceStatus, 0, len(d.devices))
+	for _, dev := range d.devices {
+		all = append(all, dev.status())
+	}
+	slices.SortFunc(all, func(a, b hub.DeviceStatus) int { return cmp.Or(cmp.Compare(a.Alias, b.Alias), cmp.Compare(a.ID, b.ID)) })
+	return all
+}
+
+// Log returns the lines of a device's log after the one with the number, oldest
+// first, as far as they are kept: the last 500. The channel is closed when there are
+// more. The device is named by its id or its alias; it reports false for one that has
+// not been here. No line holds a secret, or what somebody has said to the device.
+func (d *Door) Log(name string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool) {
+	d.mu.Lock()
+	dev := d.named(name)
+	d.mu.Unlock()
+	if dev == nil {
+		return nil, nil, false
+	}
+	lines, more = dev.book.after(after)
+	return lines, more, true
+}
+
+// Token makes a token with which the device, and of it the program with the client
+// id or any if that is empty, may connect for 30 days.
+func (d *Door) Token(id, client string) string { return sign(d.opt.Key, id, client, time.Now()) }
+
+// named is the device of an id or an alias; nil for none. The caller holds mu.
+func (d *Door) named(name string) *device {
+	if dev := d.devices[strings.ToLower(name)]; dev != nil {
+		return dev
+	}
+	return d.keyed(name)
+}
+
+// keyed is the device whose server has the key; nil for none. The caller holds mu.
+func (d *Door) keyed(key string) *device {
+	for _, dev := range d.devices {
+		if dev.key == key {
+			return dev
+		}
+	}
+	return nil
+}
+
+// settings are those in force.
+func (d *Door) settings() hub.Devices {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.conf
+}
+
+// language is that in which whoever made a request is told things.
+func (d *Door) language(r *http.Request) message.Lang {
+	return message.Prefer(strings.Join(r.Header["Accept-Language"], ","), d.opt.Language())
+}
+
+// refuse answers a request with an error.
+func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+	d.opt.Log.Info("a device was refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", status, "reason", e)
+	http.Error(w, e.In(d.language(r)), status)
+}
+
+// aliasOf is the name that the settings give a device; "" for none.
+func aliasOf(conf hub.Devices, id string) string {
+	if alias, ok := conf.Aliases[id]; ok {
+		return alias
+	}
+	for _, known := range slices.Sorted(maps.Keys(conf.Aliases)) {
+		if strings.EqualFold(known, id) {
+			return conf.Aliases[known]
+		}
+	}
+	return ""
+}

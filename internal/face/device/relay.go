@@ -1,0 +1,412 @@
+package device
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/protocol"
+	"github.com/toolcrib/toolcrib/internal/wire"
+	"github.com/toolcrib/toolcrib/internal/xiaozhi"
+)
+
+const (
+	relayDial = 5 * time.Second // less than the 10 s that devices wait for a greeting
+	maxAsked  = 256             // requests of a backend that the device has not answered
+)
+
+// relay is the way on of a link whose device has a backend of its own, which it speaks
+// with: a frame goes on as it came, in both directions. What is said of the device's
+// tools is the exception, since the hub uses them as well: requests of the backend
+// get ids from the same sequence as the hub's, and their answers have the backend's
+// own put back, to the byte. Answers to the hub do not go on.
+type relay struct {
+	link    *link
+	conn    *websocket.Conn
+	heard   atomic.Int64
+	session atomic.Pointer[[]byte] // session_id of the backend, as JSON; nil until it has greeted
+
+	done chan struct{} // closed when nothing more comes from it, and the link is closed for it
+
+	mu       sync.Mutex
+	tools    bool             // the device has greeted, and said that it has some
+	welcomed bool             // the backend has greeted
+	begun    bool             // both have, and the tools are being found out
+	asked    map[int32][]byte // the backend's ids of what the device has not answered, by those that it knows
+}
+
+// relayOf is the address that the settings give a device's backend; "" for none.
+func relayOf(conf hub.Devices, id string) string {
+	for _, known := range slices.Sorted(maps.Keys(conf.Relay)) {
+		if strings.EqualFold(known, id) {
+			return conf.Relay[known]
+		}
+	}
+	return conf.Relay["*"]
+}
+
+// dialler is a client that follows no redirect: what devices say of themselves goes to
+// the address in the settings and nowhere else.
+func dialler(client *http.Client) *http.Client {
+	own := http.Client{}
+	if client != nil {
+		own = *client
+	}
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &own
+}
+
+// join connects the link to the backend of its device at the address, if there is one.
+// If that fails the link is closed: a device is an assistant in the first place, and
+// tries again where it is told that nobody is there.
+func (l *link) join(r *http.Request, v visitor, to string) error {
+	if to == "" {
+		return nil
+	}
+	address, header, err := outward(r, v, to, l.trusted)
+	var conn *websocket.Conn
+	if err == nil {
+		ctx, cancel := context.WithTimeout(l.ctx, relayDial)
+		defer cancel()
+		var res *http.Response
+		conn, res, err = websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: l.door.opt.Client, HTTPHeader: header}) //nolint:bodyclose // the library closes it
+		switch {
+		case err == nil:
+		case res != nil && res.StatusCode >= 300:
+			err = fmt.Errorf("HTTP status %d", res.StatusCode)
+		case ctx.Err() != nil && l.ctx.Err() == nil:
+			err = errors.New("no answer in time")
+		}
+	}
+	if err != nil {
+		why := hub.E(message.RelayUnreachable, nil, "device", l.dev.id).With("detail", causeOf(err, address))
+		l.door.opt.Log.Warn("the backend of a device was not reached", "device", l.dev.id, "reason", why)
+		l.close(websocket.StatusTryAgainLater, "the backend was not reached", why)
+		for { // until it has said goodbye as well
+			_, data, err := l.conn.Reader(context.Background())
+			if err == nil {
+				_, err = io.Copy(io.Discard, data)
+			}
+			if err != nil {
+				return why
+			}
+		}
+	}
+	conn.SetReadLimit(maxText)
+	l.relay = &relay{link: l, conn: conn, done: make(chan struct{}), asked: make(map[int32][]byte)}
+	l.dev.book.add(hub.LevelInfo, "its frames go on to "+xiaozhi.Mask(to))
+	l.door.work.Go(l.relay.run)
+	l.door.work.Go(l.relay.watch)
+	return nil
+}
+
+// outward is the address of a backend, and the headers to it, with what the device has
+// said of itself in the way that it has: in headers, or in the query. A token of the
+// hub's is nobody else's business, so that one goes on only if the device was let in
+// without.
+func outward(r *http.Request, v visitor, to string, trusted bool) (string, http.Header, error) {
+	u, err := url.Parse(to)
+	if err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+		return to, nil, errors.New("the address does not begin with ws:// or wss://")
+	}
+	header, query, given := http.Header{}, r.URL.Query(), u.Query()
+	pass := func(name, value string) {
+		key := strings.ToLower(name)
+		switch {
+		case value == "" || given.Has(key): // what the settings say counts
+		case r.Header.Get(name) != "":
+			header.Set(name, value)
+		default:
+			if u.RawQuery != "" {
+				u.RawQuery += "&"
+			}
+			u.RawQuery += key + "=" + url.QueryEscape(value)
+		}
+	}
+	read := func(name string) string {
+		if value := r.Header.Get(name); value != "" {
+			return value
+		}
+		return query.Get(strings.ToLower(name))
+	}
+	if trusted {
+		pass("Authorization", read("Authorization"))
+	}
+	pass("Protocol-Version", read("Protocol-Version"))
+	pass("Device-Id", v.id)
+	pass("Client-Id", v.client)
+	return u.String(), header, nil
+}
+
+// causeOf is what an error of a dialler says, without the secrets of the address.
+func causeOf(err error, address string) message.Phrase {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
+		err = outer.Err
+	}
+	text := err.Error()
+	if plain := xiaozhi.Redact(text, xiaozhi.Secrets(address)); plain != text {
+		return message.Verbatim(message.Quote(plain))
+	}
+	return message.Cause(err)
+}
+
+// part closes the backend's connection as the device's was closed: by the code of the
+// hub or the device, or without a word. It does not wait for that.
+func (l *link) part(err error) {
+	r := l.relay
+	if r == nil {
+		return
+	}
+	bye := l.bye.Load()
+	if closed, ok := errors.AsType[websocket.CloseError](err); bye == nil && ok {
+		bye = &closed
+	}
+	if bye == nil && errors.Is(err, websocket.ErrMessageTooBig) {
+		bye = &websocket.CloseError{Code: websocket.StatusMessageTooBig}
+	}
+	if bye == nil {
+		_ = r.conn.CloseNow()
+		return
+	}
+	l.door.work.Go(func() { farewell(r.conn, bye.Code, bye.Reason) })
+}
+
+// run carries the backend's frames to the device until there are no more, and then
+// closes the device's connection in the same way.
+func (r *relay) run() {
+	defer close(r.done)
+	err := r.read()
+	l := r.link
+	how := message.Say("its backend's connection broke")
+	closed, ok := errors.AsType[websocket.CloseError](err)
+	switch {
+	case ok:
+		how = message.Say("its backend closed the connection (code %d)", int(closed.Code))
+	case errors.Is(err, websocket.ErrMessageTooBig):
+		closed.Code, ok = websocket.StatusMessageTooBig, true
+		how = message.Say("its backend sent a frame of more than %d bytes", maxText)
+	}
+	why := hub.E(message.DeviceDropped, nil, "device", l.dev.id).With("detail", how)
+	if l.ctx.Err() != nil {
+		return // the link has ended before; see part
+	}
+	if ok {
+		l.close(closed.Code, closed.Reason, why)
+		return
+	}
+	l.end(why)
+	_ = l.conn.CloseNow()
+}
+
+// read takes the backend's frames. Each is held once, and written whole: a firmware
+// may know of no frames in pieces.
+func (r *relay) read() error {
+	var in bytes.Buffer
+	for {
+		kind, data, err := r.conn.Reader(context.Background()) // see link.read
+		if err != nil {
+			return err
+		}
+		in.Reset()
+		if _, err = in.ReadFrom(data); err != nil {
+			return err
+		}
+		r.heard.Add(1)
+		if kind == websocket.MessageBinary {
+			r.link.write(kind, in.Bytes())
+		} else {
+			r.inward(in.Bytes())
+		}
+		if in.Cap() > keepBuffer {
+			in = bytes.Buffer{}
+		}
+	}
+}
+
+// inward passes a text of the backend's on to the device.
+func (r *relay) inward(raw []byte) {
+	l := r.link
+	e, ok := xiaozhi.ParseEnvelope(raw, maxText)
+	switch {
+	case ok && e.Type == "mcp" && e.Payload != nil:
+		l.sending.Lock()
+		defer l.sending.Unlock()
+		if raw = r.ask(raw); raw != nil {
+			l.put(websocket.MessageText, raw)
+		}
+	case ok && e.Type == "hello":
+		if e.Session != nil && len(e.Session) <= maxID {
+			own := bytes.Clone(e.Session)
+			r.session.CompareAndSwap(nil, &own)
+		}
+		l.send(raw)
+		r.meet(&r.welcomed)
+	default:
+		l.send(raw)
+	}
+}
+
+// ask is an MCP message of the backend's as the device gets it, whose id is another one
+// if it is a request; nil if the device is not to have it. The caller holds the link's sending.
+func (r *relay) ask(raw []byte) []byte {
+	l := r.link
+	payload := wire.Lookup(raw, wire.Value(raw), "payload")
+	method, _ := wire.String(raw, wire.Lookup(raw, payload, "method"))
+	id := wire.Lookup(raw, payload, "id")
+	if method == protocol.NotificationCancelled && !id.Exists() {
+		at := wire.Lookup(raw, wire.Lookup(raw, payload, "params"), "requestId")
+		if n := r.known(at.Of(raw)); n > 0 {
+			return wire.Splice(raw, wire.Replace(at, strconv.AppendInt(nil, int64(n), 10)))
+		}
+		return raw
+	}
+	if method == "" || !id.Exists() || raw[id.Start] == 'n' {
+		return raw
+	}
+	if id.Len() > xiaozhi.MaxID {
+		l.dev.junk.Add(1)
+		return nil
+	}
+	n, spent := l.number(nil)
+	if spent != nil {
+		return nil
+	}
+	r.mu.Lock()
+	if len(r.asked) >= maxAsked { // a device that leaves out answers; the oldest is not waited for any more
+		delete(r.asked, slices.Min(slices.Collect(maps.Keys(r.asked))))
+	}
+	r.asked[n] = bytes.Clone(id.Of(raw))
+	r.mu.Unlock()
+	return wire.Splice(raw, wire.Replace(id, strconv.AppendInt(nil, int64(n), 10)))
+}
+
+// known is the id that the device knows the backend's request by; 0 for none. Of
+// several with one id of the backend's it is the last.
+func (r *relay) known(id []byte) int32 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var last int32
+	for n, own := range r.asked {
+		if len(id) > 0 && bytes.Equal(own, id) {
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+// text passes a text of the device's on to the backend, unless it answers the hub. It
+// is in the link's buffer.
+func (r *relay) text(f *frame) {
+	l := r.link
+	raw := l.in.Bytes()
+	defer func() {
+		if l.in.Cap() > keepBuffer {
+			l.in = bytes.Buffer{}
+		}
+	}()
+	switch {
+	case f.kind == "hello":
+		r.greeted(f.raw)
+	case f.kind == "mcp" && f.note == "" && (f.id != 0 || f.result != nil || f.fault != nil):
+		r.mu.Lock()
+		own := r.asked[f.id]
+		delete(r.asked, f.id)
+		r.mu.Unlock()
+		if own == nil {
+			if l.answer(f) {
+				l.in = bytes.Buffer{} // it is somebody else's now
+			}
+			return
+		}
+		raw = answered(f, own, l.session())
+	}
+	r.send(websocket.MessageText, raw)
+}
+
+// answered is an answer of the device's with the backend's own id. One that is no JSON,
+// as firmware writes errors, is mended on the way.
+func answered(f *frame, id, session []byte) []byte {
+	if f.raw == nil {
+		return xiaozhi.AppendEnvelope(nil, session, fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":%s}`, id, f.fault))
+	}
+	at := wire.Lookup(f.raw, wire.Lookup(f.raw, wire.Value(f.raw), "payload"), "id")
+	return wire.Splice(f.raw, wire.Replace(at, id))
+}
+
+// greeted notes whether a device that greets its backend has tools.
+func (r *relay) greeted(raw []byte) {
+	if mcp := wire.Lookup(raw, wire.Lookup(raw, wire.Value(raw), "features"), "mcp").Of(raw); string(mcp) == "true" {
+		r.meet(&r.tools)
+	} else {
+		r.link.door.without(r.link)
+	}
+}
+
+// meet notes that one has greeted, and has the tools found out once both have: what is
+// said to a device before it is greeted may be lost on it.
+func (r *relay) meet(who *bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*who = true
+	if r.tools && r.welcomed && !r.begun {
+		r.begun = true
+		r.link.door.work.Go(r.link.learn)
+	}
+}
+
+// send writes a frame to the backend, whole and behind those before it. It is for the
+// goroutine that reads from the device. If it fails the link is closed as the backend
+// has closed its connection; until the device has heard that, there is nobody to send
+// to.
+func (r *relay) send(kind websocket.MessageType, raw []byte) {
+	if r.link.ctx.Err() != nil {
+		return
+	}
+	// Not under the link's context, whose end would cut the connection off in place of
+	// a goodbye.
+	ctx, cancel := context.WithTimeout(context.Background(), writeLimit)
+	defer cancel()
+	if r.conn.Write(ctx, kind, raw) == nil {
+		return
+	}
+	late := time.AfterFunc(closeLimit, func() { _ = r.conn.CloseNow() })
+	defer late.Stop()
+	<-r.done
+}
+
+// watch gives a backend up that does not answer the WebSocket's pings, and says nothing
+// else either: the hub keeps the device's connection alive, which would wait for ever.
+func (r *relay) watch() {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for misses := 0; misses < maxMisses; {
+		select {
+		case <-tick.C:
+		case <-r.link.ctx.Done():
+			return
+		}
+		before := r.heard.Load()
+		ctx, cancel := context.WithTimeout(r.link.ctx, pongLimit)
+		err := r.conn.Ping(ctx)
+		cancel()
+		if misses++; err == nil || r.heard.Load() != before {
+			misses = 0
+		}
+	}
+	_ = r.conn.CloseNow() // which ends read, and that the link
+}
