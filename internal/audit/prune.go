@@ -57,14 +57,23 @@ func (w *writer) pruneSome(ctx context.Context, before int64, now time.Time) (mo
 	if err != nil {
 		return false, c.db.Err(err)
 	}
-	n := 0
+	n, until := 0, -farEnd
 	for n < len(old) && old[n].until < before {
+		until = max(until, old[n].until)
 		n++
 	}
 	if n == 0 {
 		return false, w.pruneHours(ctx, before)
 	}
-	upto := old[n-1].last
+	// The figures of an hour stay until all of it is too old. They can be told to
+	// be of what was dropped as long as no part is the first that ends before them,
+	// so what a clock wrote that was set back goes at once with what is before it.
+	var upto int64
+	err = c.db.QueryRowContext(ctx, `SELECT COALESCE((SELECT MIN(first) - 1 FROM audit_part WHERE node = $1 AND first > $2 AND until >= $3),
+		(SELECT MAX(last) FROM audit_part WHERE node = $1))`, c.node, old[n-1].first, until).Scan(&upto)
+	if err != nil {
+		return false, c.db.Err(fmt.Errorf("reading how far the parts go that are too old: %w", err))
+	}
 	var hash string
 	if err := c.db.QueryRowContext(ctx, "SELECT hash FROM audit_entry WHERE node = $1 AND seq = $2", c.node, upto).Scan(&hash); err != nil {
 		return false, c.db.Err(fmt.Errorf("reading the last entry that goes: %w", err))
@@ -89,11 +98,17 @@ func (w *writer) pruneSome(ctx context.Context, before int64, now time.Time) (mo
 	return err == nil, err
 }
 
-// pruneHours drops the figures of hours that have nothing left in them.
+// hoursWithout are the hours before one of a chain that no part has a time around.
+const hoursWithout = ` FROM audit_hour WHERE node = $1 AND hour < $2 AND NOT EXISTS
+	(SELECT 1 FROM audit_part p WHERE p.node = audit_hour.node AND p.until >= audit_hour.hour AND p.since < audit_hour.hour + $3)`
+
+// pruneHours drops the figures of hours that have nothing left in them. Those of
+// entries that are kept are kept, too: parts go only from the beginning of the
+// chain, and one whose clock was ahead keeps for long what comes after it.
 func (w *writer) pruneHours(ctx context.Context, before int64) error {
 	var old int64
 	at := floorHour(before)
-	err := w.db.QueryRowContext(ctx, "SELECT COUNT(*) FROM audit_hour WHERE node = $1 AND hour < $2", w.node, at).Scan(&old)
+	err := w.db.QueryRowContext(ctx, "SELECT COUNT(*)"+hoursWithout, w.node, at, hour).Scan(&old)
 	if err != nil {
 		return w.db.Err(fmt.Errorf("counting old figures: %w", err))
 	}
@@ -101,7 +116,7 @@ func (w *writer) pruneHours(ctx context.Context, before int64) error {
 		return nil
 	}
 	return w.db.Tx(ctx, store.Process, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "DELETE FROM audit_hour WHERE node = $1 AND hour < $2", w.node, at)
+		_, err := tx.ExecContext(ctx, "DELETE"+hoursWithout, w.node, at, hour)
 		if err != nil {
 			return fmt.Errorf("dropping old figures: %w", err)
 		}

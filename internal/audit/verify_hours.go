@@ -21,7 +21,7 @@ type hourVerifier struct {
 	least  []int64        // by the index of a part: the earliest time in it or after it
 	sums   hours          // of the parts that were seen, not compared yet
 	stored map[int64]bool // hours that stand there, not compared yet
-	begins int64          // the hour in which the first part ends: the figures of the ones before may have been dropped for their age
+	begins int64          // the hour in which the first part ends: if parts were dropped, there may have been entries in them of it and of the ones before
 }
 
 func newHourVerifier(ctx context.Context, q reader, v *verifier, list []part) (*hourVerifier, error) {
@@ -69,14 +69,12 @@ func (h *hourVerifier) finish(ctx context.Context, q reader) error {
 
 // one compares an hour.
 func (h *hourVerifier) one(ctx context.Context, q reader, at int64) error {
-	whole := h.First <= 1 // nothing was dropped
-	if len(h.report.Problems) > h.told || !whole && at <= h.begins {
+	dropped := h.First > 1 && at <= h.begins // entries of it, or their figures too
+	if len(h.report.Problems) > h.told || dropped {
 		return nil // the entries are not those that were added up
 	}
 	if !h.stored[at] {
-		if !whole || at >= h.begins {
-			h.odd(at)
-		}
+		h.odd(at)
 		return nil
 	}
 	var text string

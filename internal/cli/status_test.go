@@ -26,8 +26,11 @@ func TestRecordIsLookedAt(t *testing.T) {
 		"why":     {message.English, `{"up":false,"reason":"It is full.","lost":0}`, "", "It is full.", "are refused", []string{"wrong"}},
 		"lost":    {message.English, `{"up":true,"lost":7}`, "", "7 entries", "7 entries", []string{"note"}},
 		"away":    {message.English, `{"up":true,"lost":0}`, unreadable, "", "It cannot be read.", []string{"wrong"}},
-		"taken": {message.English, `{"up":true,"lost":0,"taken":{"code":"audit_node_taken","reason":"Another has it.","remedy":"Remove it."}}`, "",
-			"Another has it.", "Remove it.", []string{"wrong"}},
+		"taken": {
+			message.English, `{"up":true,"lost":0,"taken":{"code":"audit_node_taken","reason":"Another has it.","remedy":"Remove it."}}`, "",
+			"Another has it.", "Remove it.",
+			[]string{"wrong"},
+		},
 		"both": {message.English, `{"up":false,"lost":0}`, unreadable, "are refused", "Mend it.", []string{"wrong", "wrong"}},
 	} {
 		t.Run(name, func(t *testing.T) {

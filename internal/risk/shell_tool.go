@@ -158,7 +158,7 @@ func (s *shell) tool(program string, args []arg) bool {
 		return true
 	}
 	cleans := name == "git" && words[0].text == "clean"
-	if cleans && cleansNothing(words[1:]) || !cleans && pretends(words) {
+	if cleans && cleansNothing(words[1:]) || !cleans && pretends(words, valuedAfter[name]) {
 		s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 		return true
 	}
@@ -177,60 +177,6 @@ func (s *shell) tool(program string, args []arg) bool {
 		s.f.add(risk, "", "\"%s\" adds something, or asks the network", program+" "+said)
 	}
 	return true
-}
-
-// pretends reports whether a tool is told only to explain itself, or to show what
-// it would do. What is passed on to another program says nothing of that.
-func pretends(words []arg) bool {
-	for i, a := range words {
-		switch a.text {
-		case "--dry-run", "--dry-run=client", "--dry-run=server", "--simulate":
-			return true
-		case "--help":
-			return i == len(words)-1
-		case "--", "run", "exec", "x", "dlx", "run-script", "start", "tool", "foreach":
-			return false
-		}
-	}
-	return false
-}
-
-// cleansNothing reports whether "git clean" is told to show only what it would
-// delete. What it reads as a pattern says nothing of that, and what is put together
-// only when it is run may take it back.
-func cleansNothing(words []arg) bool {
-	shows := false
-	for i := 0; i < len(words); i++ {
-		a := words[i]
-		pattern := false // the next word is one
-		switch long, isLong := strings.CutPrefix(a.text, "--"); {
-		case !a.fixed:
-			return false
-		case isLong && long == "":
-			return shows
-		case isLong && long == "help" && i == 0:
-			return true
-		case isLong && long == "dry-run":
-			shows = true
-		case isLong && strings.HasPrefix("exclude", long): // git takes the beginning of a name
-			pattern = true
-		case isLong && !hasField("force quiet interactive", long) && !strings.HasPrefix(long, "exclude="):
-			return false
-		case !isLong && a.flag():
-			letters, attached, excludes := strings.Cut(a.text[1:], "e")
-			if strings.Trim(letters, "dfinqxX") != "" {
-				return false
-			}
-			shows = shows || strings.Contains(letters, "n")
-			pattern = excludes && attached == ""
-		}
-		if pattern {
-			if i++; i < len(words) && !words[i].fixed {
-				return false
-			}
-		}
-	}
-	return shows
 }
 
 // does looks the words up: the first two, or the first with each of its options.

@@ -87,7 +87,7 @@ func (t *trial) devicesSpeak(ctx context.Context, rows *table) (err error) {
 	defer end()
 	for n := range speaking {
 		d := voice.FW(deviceID(n))
-		s, _, err := d.Dial(ctx, "ws://"+at+"/xiaozhi/v1/")
+		s, _, err := d.Dial(ctx, "ws://"+at+"/xiaozhi/v1/") //nolint:bodyclose // the library closes it
 		if err != nil {
 			return err
 		}
