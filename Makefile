@@ -70,7 +70,7 @@ fmt: setup ## format all Go files
 fuzz: ## run each fuzz target for 30 s (FUZZTIME=...)
 	@test/setup/fuzz.sh "$${FUZZTIME:-30s}"
 
-soak: setup ## ten times as many starts, kills and changes under calls as in the check (SOAK_SEED=... repeats a run)
+soak: setup ## ten times as many starts, kills and changes under calls as in the check, and voice devices for half an hour (SOAK_SEED=... repeats a run, SOAK_TIME=5m shortens)
 	SOAK=1 $(GO) test -count=1 -timeout 90m -v ./test/soak
 
 bench: build ## measure against the goals, with what ARGS says ("make bench ARGS='-quick -only a'")

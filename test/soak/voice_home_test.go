@@ -43,6 +43,7 @@ type home struct {
 	peers   []*peer
 	gadgets []*gadget
 
+	ready     atomic.Bool   // the tools are known
 	calm      atomic.Bool   // nobody does anything any more
 	over      chan struct{} // closed when everybody is to go
 	dialling  atomic.Int32  // endpoints, by the hub

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/apiclient"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -25,6 +27,15 @@ const (
 
 	pingLimit = 100 * time.Millisecond
 )
+
+// answerLimit is how long a ping may take of the hub that is tested. With the race
+// detector it is another program, which is not fast.
+func answerLimit() time.Duration {
+	if rig.RaceEnabled {
+		return 10 * pingLimit
+	}
+	return pingLimit
+}
 
 // dialect is who a peer is.
 type dialect string
@@ -47,6 +58,7 @@ type peer struct {
 	mu       sync.Mutex
 	entering *rand.Rand // of requests
 	cord     *cord      // of the last request
+	dialled  time.Time  // the last request
 	now      truth
 	pause    pause
 	refused  int // of the requests that follow: to be answered with statuses
@@ -60,15 +72,16 @@ type pause struct {
 	asked    bool      // somebody asked the hub to
 }
 
-// ended notes that the other side ended the connection, or did not let it come about:
-// the hub waits for a moment, each time twice as long, with a fifth left to chance.
-func (p *pause) ended(least time.Duration) {
+// ended notes that the other side ended the connection at a time, or did not let it
+// come about: the hub waits for a moment, each time twice as long, with a fifth left to
+// chance.
+func (p *pause) ended(at time.Time, least time.Duration) {
 	if !p.since.IsZero() && time.Since(p.since) > 59*time.Second {
 		p.next = 0
 	}
 	wait := max(p.next, peerDelay)
 	p.next = min(2*wait, peerMaxDelay)
-	p.earliest = time.Now().Add(max(wait*8/10, least))
+	p.earliest = at.Add(max(wait*8/10, least))
 	p.since = time.Time{}
 }
 
@@ -79,7 +92,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fig.fault("%s was dialled %v before the time", p.name, early)
 	}
 	p.pause.asked, p.pause.earliest = false, time.Time{}
-	p.cord = cordOf(r)
+	p.cord, p.dialled = cordOf(r), time.Now()
 	p.now = truth{}
 	slow := time.Duration(p.entering.IntN(100)) * time.Millisecond
 	status := 0
@@ -98,7 +111,7 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fig.count(fmt.Sprintf("endpoints: refused with HTTP %d", status))
 		p.mu.Lock()
 		p.now = standing(false)
-		p.pause.ended(0)
+		p.pause.ended(time.Now(), 0)
 		p.mu.Unlock()
 		w.WriteHeader(status)
 		return
@@ -194,18 +207,37 @@ func (p *peer) part(ctx context.Context, s *voice.Socket, c *cord) {
 	close := func(least time.Duration, code int, reason string) {
 		p.mu.Lock()
 		p.now = truth{}
-		p.pause.ended(least)
 		p.mu.Unlock()
+		at := time.Now()
 		if shown := strings.TrimSpace(fmt.Sprintf("%d %s", code, reason)); code/1000 != 3 {
 			h.fig.count("endpoints: closed with " + shown)
 		} else {
 			h.fig.count("endpoints: closed with 3000 to 3999")
 		}
 		s.Close(code, reason)
+		<-s.Over()
 		p.mu.Lock()
-		p.now = standing(false)
+		heard := closeOf(s.Err()) == strconv.Itoa(code) // else the hub has closed it at the same time
+		early := p.cord != c
+		if !early {
+			p.now = standing(false)
+		}
+		if heard {
+			p.pause.ended(at, least)
+		}
+		before := p.pause.earliest.Sub(p.dialled)
+		if early { // it has been dialled anew already
+			p.pause.earliest = time.Time{}
+		}
 		p.mu.Unlock()
-		if least > 10*time.Second { // longer than this is to last
+		if !heard {
+			h.fig.count("endpoints: closed by both sides at once")
+			return
+		}
+		if early && before > 0 {
+			h.fig.fault("%s was closed with %d %s, and dialled %v before the time", p.name, code, reason, before)
+		}
+		if least > 10*time.Second && !early { // longer than this is to last
 			p.askFor(context.WithoutCancel(ctx)) // which ends with the connection
 		}
 	}
@@ -230,7 +262,7 @@ func (p *peer) part(ctx context.Context, s *voice.Socket, c *cord) {
 		h.fig.count("endpoints: left half-open")
 		p.mu.Lock()
 		p.now = truth{}
-		p.pause.ended(0)
+		p.pause.ended(time.Now(), 0)
 		p.mu.Unlock()
 		c.freeze()
 		select { // the hub asks once a second, and waits for as long
@@ -246,7 +278,7 @@ func (p *peer) part(ctx context.Context, s *voice.Socket, c *cord) {
 		h.fig.count("endpoints: cut (1006)")
 		p.mu.Lock()
 		p.now = truth{}
-		p.pause.ended(0)
+		p.pause.ended(time.Now(), 0)
 		p.refused = p.chance.IntN(4)
 		p.mu.Unlock()
 		_ = c.Close()
@@ -289,6 +321,9 @@ func (p *peer) converse(ctx context.Context, d *desk, s *voice.Socket, chance *r
 		}
 		return
 	}
+	if len(tools) == 0 {
+		return // it was connected before there was anything to offer
+	}
 	var calls sync.WaitGroup
 	defer calls.Wait()
 	for id := 0; ctx.Err() == nil; id++ {
@@ -305,7 +340,7 @@ func (p *peer) converse(ctx context.Context, d *desk, s *voice.Socket, chance *r
 			calls.Go(func() { p.call(ctx, d, tool, ms) })
 		case what < 75:
 			own := d.next()
-			if answer, took, err := d.ask(ctx, h.machine, `{"id":`+own+`,"jsonrpc":"2.0","method":"ping"}`, own, "", pingLimit); err == nil {
+			if answer, took, err := d.ask(ctx, h.machine, `{"id":`+own+`,"jsonrpc":"2.0","method":"ping"}`, own, "", answerLimit()); err == nil {
 				h.fig.took("endpoints: ping", took)
 				if !strings.Contains(answer, `"result":{}`) && !unconnected(answer) {
 					h.fig.fault("%s: a ping was answered with %s", d.name, answer)
@@ -314,7 +349,7 @@ func (p *peer) converse(ctx context.Context, d *desk, s *voice.Socket, chance *r
 		case what < 80:
 			own := d.next()
 			hello := strings.Replace(voice.CloudHello, `"id":0`, `"id":`+own, 1)
-			if _, took, err := d.ask(ctx, h.machine, hello, own, "", pingLimit); err == nil {
+			if _, took, err := d.ask(ctx, h.machine, hello, own, "", answerLimit()); err == nil {
 				h.fig.took("endpoints: initialize", took)
 			}
 		case what < 84:
@@ -371,7 +406,7 @@ func (p *peer) greet(ctx context.Context, d *desk) (all []string, err error) {
 			all = append(all, t.Name)
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 && p.home.ready.Load() {
 		return nil, fmt.Errorf("it is offered %d tools, and none that is known", len(tools))
 	}
 	return all, nil

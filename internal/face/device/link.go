@@ -38,6 +38,7 @@ type link struct {
 	door    *Door
 	dev     *device
 	conn    *websocket.Conn
+	pace    *paced // that the conn reads from
 	id      string // session_id
 	trusted bool   // it came in because the device needs no token
 	picture pictures
@@ -85,16 +86,18 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer d.leave()
-	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // see admit
+	taken := pacer{ResponseWriter: w}
+	conn, err := websocket.Accept(&taken, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // see admit
 	if err != nil {
 		return // Accept has answered
 	}
 	conn.SetReadLimit(maxText)
 	l := &link{
-		door: d, conn: conn, id: newSession(), trusted: trusted, noted: make(map[string]time.Time),
+		door: d, conn: conn, pace: taken.conn, id: newSession(), trusted: trusted, noted: make(map[string]time.Time),
 		news: make(chan struct{}, 1), waiting: make(map[int32]chan<- frame),
 	}
 	l.ctx, l.end = context.WithCancelCause(d.life)
+	l.pace.busy = l.awaited
 	to := d.come(l, v, r.RemoteAddr)
 	if err = l.join(r, v, to); err == nil {
 		d.work.Go(l.tend)
@@ -171,8 +174,10 @@ func (l *link) read() error {
 			return err
 		}
 		l.heard.Add(1)
+		l.pace.calm.Store(false) // in the middle of a frame there is nothing to wait for
 		if kind == websocket.MessageBinary {
 			err = l.sound(data)
+			l.pace.calm.Store(l.relay == nil)
 		} else {
 			err = l.text(data)
 		}
@@ -318,6 +323,7 @@ func (l *link) ask(ctx context.Context, method string, params []byte) (frame, er
 	l.sending.Lock()
 	id, spent := l.number(came)
 	if spent == nil {
+		l.pace.wake()
 		l.put(websocket.MessageText, l.envelope(method, params, id))
 	}
 	l.sending.Unlock()
@@ -337,6 +343,13 @@ func (l *link) ask(ctx context.Context, method string, params []byte) (frame, er
 	case <-l.ctx.Done():
 		return frame{}, context.Cause(l.ctx)
 	}
+}
+
+// awaited reports whether somebody waits for what the device says, or for its end.
+func (l *link) awaited() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting) > 0 || l.ctx.Err() != nil
 }
 
 // number is the next id, larger than that of any other request on the connection, whose

@@ -96,7 +96,7 @@ func build(name, pkg string) (string, error) {
 		path += ".exe"
 	}
 	args := []string{"build", "-o", path}
-	if raceEnabled {
+	if RaceEnabled {
 		args = append(args, "-race")
 	}
 	cmd := exec.CommandContext(context.Background(), "go", append(args, pkg)...)
