@@ -16,8 +16,8 @@ func (a *App) openBroker(conf hub.Devices) {
 	a.broker = broker.New(broker.Options{
 		Devices: conf, Verify: a.devices.Verify, Log: a.log,
 		Attach:   func(ctx context.Context, def hub.Server) error { return a.control.Attach(ctx, def) },
-		Detach:   func(key string) { a.control.Detach(key) },
-		Language: func() message.Lang { return a.usual() },
+		Detach:   func(key, name string) { a.control.Detach(key, name) },
+		Language: func() message.Lang { return a.usual() }, Notable: a.notable(),
 	})
 }
 

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/atomicfile"
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/face/device"
 	"github.com/toolcrib/toolcrib/internal/face/rest"
 	"github.com/toolcrib/toolcrib/internal/face/xiaozhi"
+	"github.com/toolcrib/toolcrib/internal/httpd"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/secret"
@@ -45,11 +47,23 @@ func (a *App) openDevices(info []byte, resolver *secret.Resolver) error {
 	a.devices = device.New(device.Options{
 		Devices: a.deviceSettings(a.source.Config), Key: key, ClientInfo: info, Bus: a.bus, Log: a.log, Client: upgrading(a.network),
 		Attach:   func(ctx context.Context, def hub.Server) error { return a.control.Attach(ctx, def) },
-		Detach:   func(key string) { a.control.Detach(key) },
-		Language: func() message.Lang { return a.usual() },
+		Detach:   func(key, name string) { a.control.Detach(key, name) },
+		Language: func() message.Lang { return a.usual() }, Notable: a.notable(),
 	})
 	a.openBroker(a.source.Config.Devices)
 	return nil
+}
+
+// notable bounds how many refusals of one address are logged: 10 a minute.
+func (a *App) notable() func(remote string) bool {
+	meter := auth.NewMeter(10, time.Minute)
+	return func(remote string) bool {
+		ok, last := meter.Allow(auth.AddressOf(remote).String(), time.Now())
+		if last {
+			a.log.Warn("no more refusals of this address are logged within this minute", "from", remote)
+		}
+		return ok
+	}
 }
 
 // deviceKey is the key that tokens of devices are made with, which is made if there
@@ -137,10 +151,8 @@ func (a *App) startVoice() {
 	if a.deviceLn == nil {
 		return
 	}
-	server := &http.Server{
-		Handler: a.deviceDoors(), TLSConfig: a.tls, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
-	}
+	server := a.deviceServer()
+	crowd := httpd.Crowd(a.deviceLn, maxDeviceConns)
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -148,7 +160,7 @@ func (a *App) startVoice() {
 		if a.tls != nil {
 			serve = func(ln net.Listener) error { return server.ServeTLS(ln, "", "") }
 		}
-		if err := serve(a.deviceLn); !errors.Is(err, http.ErrServerClosed) {
+		if err := serve(crowd); !errors.Is(err, http.ErrServerClosed) {
 			a.failed <- err
 		}
 	}()
@@ -157,6 +169,23 @@ func (a *App) startVoice() {
 		<-served
 		return err
 	})
+}
+
+// What the listener of devices takes at most. Its doors have room for 1536 WebSockets;
+// the other connections are of those who ask for an address, or send a picture.
+const (
+	maxDeviceConns = 2048
+	maxDeviceBody  = 2 << 20
+)
+
+// deviceServer serves the listener of devices, at which everybody on the network can
+// knock: a request has a time to send its header and its body, and a bound to both.
+func (a *App) deviceServer() *http.Server {
+	return &http.Server{
+		Handler:   httpd.InTime(http.MaxBytesHandler(a.deviceDoors(), maxDeviceBody)),
+		TLSConfig: a.tls, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+	}
 }
 
 // DeviceURL is where devices dial in; "" if they cannot.
@@ -199,6 +228,6 @@ func (a *App) dialled() (endpoints, backends rest.Dialled) {
 
 func (a *App) deviceView() rest.Devices {
 	return rest.Devices{
-		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Expires: device.TokenLife, Address: a.DeviceURL,
+		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Identify: a.devices.Identify, Expires: device.TokenLife, Address: a.DeviceURL,
 	}
 }

@@ -52,7 +52,7 @@ func mayImport() map[string][]string {
 		"callstate":       list("hub bus"),
 		"events":          list("store bus hub api wire callstate"),
 		"audit":           list("store wire bus hub api secret"),
-		"xiaozhi":         list("wire hub"),
+		"xiaozhi":         list("secret wire hub"),
 		"call":            list("catalog fleet upstream transport policy approval audit callstate protocol wire hub bus"),
 		"gateway":         list("call catalog protocol wire hub bus"),
 		"control":         list("config config/importer preset secret fleet catalog toolindex upstream hub oauth"),

@@ -55,7 +55,12 @@ type Request struct {
 	// AnswerBy is when the caller is answered at the latest, by [Pipeline.DoBy]: it
 	// waits for a person no longer; zero for any time. The call does not end by it.
 	AnswerBy time.Time
-	joined   *task // the equal call that it has waited for in place of being made; nil for none
+	equal    lateKey // by what it is equal to a call that went on; the zero key for none by DoBy
+	joined   *task   // the equal call that it has waited for in place of being made; nil for none
+
+	// Offered says which of the tools of its view the caller is offered: the call goes
+	// to no other, also where several go by one name. Nil is all.
+	Offered func(*catalog.Entry) bool
 
 	// Mirrored returns the values of a header of the request, where the caller
 	// has to mirror arguments into headers; nil elsewhere.
@@ -74,6 +79,18 @@ type Result struct {
 	Server string         // that answered, by its key; "" for the hub itself
 	Entry  *catalog.Entry // the tool that was called; nil for what is no tool of a server's
 	Fault  *hub.Error     // what Message tells as a tool's result where the hub has refused the call; nil where it has not
+
+	asked  *wire.Message // the call as it was made
+	agreed bool          // somebody had agreed to it
+}
+
+// viewer is through which view the caller looks. Nobody sees what is another tenant's
+// by a door that forgot to say whose it is.
+func (req *Request) viewer() hub.Viewer {
+	v := req.Viewer
+	v.Tenant, v.Scope = req.Principal.Tenant, req.Principal.Scope
+	v.Person = v.Person && req.Principal.Role.May(hub.MayOperate)
+	return v
 }
 
 // Options is what a [Pipeline] is made of.
@@ -211,6 +228,7 @@ type run struct {
 	reply    *upstream.Reply
 	fault    *hub.Error  // that the reply tells in place of an answer, as a result that a model reads; nil if it does not
 	edits    []wire.Edit // in the reply
+	recalled bool        // the reply is what came of another call, and has been all the way back
 }
 
 // later has a function called when the call has ended, however it ends, also by
@@ -230,9 +248,7 @@ func (r *run) leave() {
 // whatever reason: after that nothing reaches the exchange any more.
 func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	r := &run{Request: *req}
-	// Nobody sees what is another tenant's by a door that forgot to say whose it is.
-	r.Viewer.Tenant, r.Viewer.Scope = req.Principal.Tenant, req.Principal.Scope
-	r.Viewer.Person = r.Viewer.Person && req.Principal.Role.May(hub.MayOperate)
+	r.Viewer = req.viewer()
 	r.verb = p.verbs[req.Message.MethodName()]
 	if r.verb == nil {
 		return nil, hub.E(message.MethodUnknown, nil, "method", message.Quote(req.Message.MethodName()))
@@ -249,7 +265,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 	if err = p.do(hub.WithCall(ctx, r.record), r); err != nil {
 		return nil, err
 	}
-	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry, Fault: r.fault}
+	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry, Fault: r.fault, asked: r.Message, agreed: r.claim != "" || r.record.Grant != ""}
 	if r.server != nil {
 		res.Server = r.server.Key
 	}
@@ -282,6 +298,9 @@ func (p *Pipeline) do(ctx context.Context, r *run) error {
 		if r.reply != nil {
 			break
 		}
+	}
+	if r.recalled {
+		return nil
 	}
 	for _, s := range r.verb.back {
 		if err := s(ctx, r); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"runtime/debug"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
-	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -34,7 +32,9 @@ const (
 // Deadline says when a caller is answered, and what becomes of its call then.
 type Deadline struct {
 	After  time.Duration
-	Cancel bool // the call is cancelled, and not kept
+	Since  time.Time     // from when on; zero is now
+	Cancel bool          // the call is cancelled, and not kept
+	Unread time.Duration // how long the result is kept of a call whose caller has gone, and knows of no task; 0 is not at all
 }
 
 // DoBy is [Pipeline.Do] for callers that wait so long and no longer. A call of a tool
@@ -44,15 +44,18 @@ type Deadline struct {
 //
 // What comes of it is kept for ten minutes, for the same principal: it answers one
 // call that is equal, or any by hub_task_result; and one that comes before waits for
-// it in place of another call. A few such calls may be under way at once; one more is
-// cancelled.
+// it in place of another call. It answers nobody who may not make the call by then. A
+// few such calls may be under way at once; one more is cancelled.
 func (p *Pipeline) DoBy(ctx context.Context, req *Request, by Deadline) (*Result, error) {
-	own := *req
-	own.AnswerBy = time.Now().Add(by.After - min(time.Second, by.After/10))
-	key := lateKeyOf(&own)
-	patience, over := context.WithTimeout(ctx, by.After)
+	if by.Since.IsZero() {
+		by.Since = time.Now()
+	}
+	until := by.Since.Add(by.After)
+	own, like := *req, p.likeness(req)
+	own.AnswerBy, own.equal = until.Add(-min(time.Second, time.Until(until)/10)), like.key
+	patience, over := context.WithDeadline(ctx, until)
 	defer over()
-	if t := p.late.running(key); t != nil {
+	if t := p.late.running(&like); t != nil && p.mayMake(ctx, req, like.message) {
 		select {
 		case <-t.done:
 			own.joined = t // which recall answers with
@@ -60,7 +63,10 @@ func (p *Pipeline) DoBy(ctx context.Context, req *Request, by Deadline) (*Result
 			return p.postponed(ctx, &own, t)
 		}
 	}
-	f := p.fly(ctx, &own, key)
+	if ctx.Err() != nil {
+		return nil, ended(ctx)
+	}
+	f := p.fly(ctx, &own, like)
 	select {
 	case <-f.done:
 		return f.res, f.err
@@ -70,7 +76,11 @@ func (p *Pipeline) DoBy(ctx context.Context, req *Request, by Deadline) (*Result
 		if f.ended() {
 			return f.res, f.err
 		}
-		if p.late.adopt(f) {
+		life := lateLife
+		if ctx.Err() != nil {
+			life = by.Unread
+		}
+		if p.late.adopt(f, life) {
 			f.exchange.part()
 			return p.postponed(ctx, &own, &f.task)
 		}
@@ -87,8 +97,8 @@ type flight struct {
 }
 
 // fly carries out the call, aside.
-func (p *Pipeline) fly(ctx context.Context, req *Request, key lateKey) *flight {
-	f := &flight{task: task{key: key, done: make(chan struct{})}, exchange: &parting{Exchange: req.Exchange}}
+func (p *Pipeline) fly(ctx context.Context, req *Request, like likeness) *flight {
+	f := &flight{task: task{likeness: like, done: make(chan struct{})}, exchange: &parting{Exchange: req.Exchange}}
 	f.tool, _ = wire.String(req.Message.Raw, req.Message.Member("name"))
 	req.Exchange = f.exchange
 	ctx, f.end = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -106,8 +116,9 @@ func (p *Pipeline) fly(ctx context.Context, req *Request, key lateKey) *flight {
 	return f
 }
 
-// cancel cancels the call, and returns how it has ended: nobody waits for long
-// whether that was in time.
+// cancel cancels the call, which took longer than the time after which its caller is
+// answered, and returns how it has ended: nobody waits for long whether that was in
+// time.
 func (f *flight) cancel(ctx context.Context, after time.Duration) (*Result, error) {
 	late := hub.E(message.CallLateStopped, nil, "tool", message.Quote(f.tool), "limit", after.String())
 	why := error(late)
@@ -131,73 +142,21 @@ func (p *Pipeline) postponed(ctx context.Context, req *Request, t *task) (*Resul
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
+	p.late.told(t)
 	name, _ := wire.String(req.Message.Raw, req.Message.Member("name"))
 	pickup := "hub_task_result"
-	viewer := req.Viewer
-	viewer.Tenant, viewer.Scope = req.Principal.Tenant, req.Principal.Scope
-	if v, err := p.catalog.View(viewer); err == nil {
+	if v, err := p.catalog.View(req.viewer()); err == nil {
 		pickup = v.MetaName(catalog.MetaTask)
 	}
 	e := hub.E(message.CallLate, nil, "tool", message.Quote(name), "task", t.id, "pickup", pickup)
 	return &Result{Reply: faulty(e, req.Lang), Task: t.id}, nil
 }
 
-// parting is an exchange until its caller has been answered, and leads to nobody from
-// then on.
-type parting struct {
-	hub.Exchange
-	mu   sync.Mutex
-	gone bool
-}
-
-// part ends it, once what is being told is told.
-func (x *parting) part() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.gone = true
-}
-
-// Notify implements [hub.Exchange].
-func (x *parting) Notify(raw []byte) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if !x.gone {
-		x.Exchange.Notify(raw)
-	}
-}
-
-// Ask implements [hub.Exchange].
-func (x *parting) Ask(ctx context.Context, q hub.Question) {
-	x.mu.Lock()
-	gone := x.gone
-	x.mu.Unlock()
-	if gone {
-		q.Answer(nil, hub.E(message.NotAskable, nil))
-		return
-	}
-	x.Exchange.Ask(ctx, q)
-}
-
-// lateKey is by what a call is equal to another one.
-type lateKey struct {
-	whose, tool string
-	arguments   [sha256.Size]byte
-}
-
-// lateKeyOf is the zero key for what is no call of a tool.
-func lateKeyOf(req *Request) lateKey {
-	m := req.Message
-	name, ok := wire.String(m.Raw, m.Member("name"))
-	if !ok || m.MethodName() != protocol.MethodToolsCall {
-		return lateKey{}
-	}
-	return lateKey{whose(&req.Principal), name, digest(m)}
-}
-
 // task is a call that goes on when its caller has been answered, and what came of it.
 type task struct {
-	id    string // "" as long as its caller waits
-	key   lateKey
+	likeness
+	id    string        // "" as long as its caller waits
+	life  time.Duration // of its result; 0 if it is for nobody
 	done  chan struct{} // closed when it has ended; then there are:
 	res   *Result
 	err   error
@@ -241,23 +200,40 @@ func (l *lateCalls) forget(t *task) {
 }
 
 // running is the task under way of an equal call; nil for none.
-func (l *lateCalls) running(key lateKey) *task {
+func (l *lateCalls) running(like *likeness) *task {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.under[l.byCall[key]]
+	if t := l.under[l.byCall[like.key]]; t != nil && t.goal.matches(like.goal) {
+		return t
+	}
+	return nil
 }
 
-// adopt makes a task of a call whose caller waits no more. It reports false if there
-// are too many.
-func (l *lateCalls) adopt(f *flight) bool {
+// told says that a caller knows of the task.
+func (l *lateCalls) told(t *task) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.life == 0 {
+		return // it was dropped since
+	}
+	if t.life = lateLife; t.timer != nil {
+		t.timer.Reset(lateLife)
+	}
+}
+
+// adopt makes a task of a call whose caller waits no more. What comes of it is kept
+// for the life, and not at all for 0. It reports false if there are too many.
+func (l *lateCalls) adopt(f *flight, life time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := &f.task
 	if t.key == (lateKey{}) || len(l.under) >= maxLate || l.of[t.key.whose] >= maxLateOf {
 		return false
 	}
-	t.id = strings.ToLower(rand.Text()[:10])
-	l.byCall[t.key] = t.id
+	t.id, t.life = strings.ToLower(rand.Text()[:10]), life
+	if life > 0 {
+		l.byCall[t.key] = t.id
+	}
 	if t.ended() {
 		l.keep(t)
 		return true
@@ -271,6 +247,9 @@ func (l *lateCalls) adopt(f *flight) bool {
 func (l *lateCalls) finish(t *task) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if t.res != nil && t.res.asked != nil {
+		t.message = t.res.asked
+	}
 	close(t.done)
 	if t.id == "" {
 		return
@@ -284,15 +263,18 @@ func (l *lateCalls) finish(t *task) {
 
 // keep keeps what came of a task. The caller holds the lock.
 func (l *lateCalls) keep(t *task) {
-	size := overhead
+	if t.life == 0 {
+		return
+	}
+	size := overhead + len(t.message.Raw)
 	if t.res != nil {
 		size += len(t.res.Message.Raw)
 	}
 	if size > maxLateResult {
 		t.err = hub.E(message.ResponseTooBig, nil, "size", strconv.Itoa(size), "limit", strconv.Itoa(maxLateResult))
-		t.res, size = nil, overhead
+		t.res, size = nil, overhead+len(t.message.Raw)
 	}
-	t.timer = time.AfterFunc(lateLife, func() {
+	t.timer = time.AfterFunc(t.life, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.kept.drop(t.id)
@@ -308,7 +290,7 @@ func (l *lateCalls) find(id, whose string) *task {
 	if t == nil {
 		t, _ = l.kept.get(id)
 	}
-	if t == nil || t.key.whose != whose {
+	if t == nil || t.key.whose != whose || t.life == 0 {
 		return nil
 	}
 	return t
@@ -322,15 +304,19 @@ func (l *lateCalls) claim(t *task) {
 	l.forget(t)
 }
 
-// recall answers a call with what came of an equal one that went on, once.
+// recall answers a call with what came of an equal one that went on, once. It has been
+// judged as any other.
 func (l *lateCalls) recall(_ context.Context, r *run) error {
-	if r.AnswerBy.IsZero() || r.reply != nil {
+	if r.equal == (lateKey{}) {
 		return nil
 	}
 	l.mu.Lock()
 	t := r.joined
 	if t == nil {
-		t, _ = l.kept.get(l.byCall[lateKeyOf(&r.Request)])
+		t, _ = l.kept.get(l.byCall[r.equal])
+	}
+	if t != nil && !t.suits(r) {
+		t = nil
 	}
 	if t != nil {
 		l.forget(t)
@@ -344,7 +330,7 @@ func (l *lateCalls) recall(_ context.Context, r *run) error {
 
 // answer has the call answered with what came of the task.
 func (t *task) answer(r *run) error {
-	r.record.Cached = true
+	r.record.Cached, r.recalled = true, true
 	if t.err != nil {
 		return t.err
 	}
@@ -384,6 +370,19 @@ func (p *Pipeline) task(ctx context.Context, r *run) (*hub.Error, error) {
 		return hub.E(message.TaskRuns, nil, "task", t.id), nil
 	case <-ctx.Done():
 		return nil, ended(ctx)
+	}
+	if t.ofTool() {
+		now, err := p.rejudged(ctx, &r.Request, t.message, r.record)
+		switch {
+		case err != nil:
+			return hub.AsError(err), nil
+		case now.fault != nil:
+			return now.fault, nil
+		case !t.suits(now) && now.judgement.Stops():
+			return forbidden(now.name, &now.judgement), nil
+		case !t.suits(now):
+			return hub.E(message.TaskUnknown, nil, "task", message.Quote(id)), nil
+		}
 	}
 	p.late.claim(t)
 	if err := t.answer(r); err != nil {

@@ -49,7 +49,7 @@ func (c *crib) by(ctx context.Context, arguments string, change ...func(*Request
 	for _, f := range change {
 		f(req)
 	}
-	return c.DoBy(ctx, req, Deadline{After: 10 * time.Second})
+	return c.DoBy(ctx, req, Deadline{After: 10 * time.Second, Unread: time.Minute})
 }
 
 // A call that has ended in time is as any other.

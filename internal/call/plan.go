@@ -67,7 +67,9 @@ func (p *Pipeline) devise(_ context.Context, r *run) error {
 		d.candidates = append(d.candidates, candidate{server: r.server, limit: r.server.Timeout})
 		d.retry = r.asked(r.server.Retry)
 	} else {
-		p.providers(r)
+		if p.providers(r); len(d.candidates) == 0 {
+			return toolUnknown(r) // the caller is offered none of them
+		}
 		p.askers.heed(r)
 		if len(d.candidates) == 0 {
 			return toolUnknown(r) // who has asked has it no more
@@ -126,9 +128,15 @@ func (r *run) asked(retry hub.Retry) hub.Retry {
 	return retry
 }
 
-// providers enters the tools that the call may go to.
+// providers enters the tools that the call may go to; none if its caller is offered
+// none of them.
 func (p *Pipeline) providers(r *run) {
 	d := &r.plan
+	defer func() {
+		if r.Offered != nil {
+			d.candidates = slices.DeleteFunc(d.candidates, func(c candidate) bool { return !r.Offered(c.entry) })
+		}
+	}()
 	if r.entry.Server.Pool == "" && r.name == r.entry.Exposed {
 		d.candidates = append(d.candidates, provider(r.entry))
 		return

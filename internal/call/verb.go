@@ -55,9 +55,9 @@ func (p *Pipeline) table() map[string]*verb {
 			recorded: true,
 			naming:   "name", names: member("name"), judged: []string{"name", "arguments", "_meta"},
 			look: p.lookTool, keys: prefixes, unknown: toolUnknown,
-			before: []stage{p.check, p.may, p.ourTools, p.late.recall},
+			before: []stage{p.check, p.may, p.ourTools},
 			way: []stage{
-				p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.tools.recall, p.approve, p.gates.limit, p.take, p.intend, p.route,
+				p.show, p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge, p.late.recall, p.tools.recall, p.approve, p.gates.limit, p.take, p.intend, p.route,
 			},
 			again: []stage{p.resolveTool, p.compare, p.devise, p.schemas.validate, p.judge},
 			back:  []stage{p.tools.keep, p.askers.asked, p.notice, p.embed, p.expose, p.spill},

@@ -170,7 +170,7 @@ func (p *part) toolEntry(t hub.Tool, exposed string, blocked bool) *Entry {
 
 		staleFrom: p.staleFrom,
 		blocked:   blocked,
-		people:    t.People && p.server.Kind == hub.KindDevice,
+		people:    t.People && p.server.UserTools,
 	}
 }
 

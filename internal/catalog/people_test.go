@@ -23,7 +23,7 @@ func TestToolsForPeople(t *testing.T) {
 	}
 	c := open(t, catalog.Options{})
 	c.SetViews([]hub.Group{{Name: "all", Servers: []string{"kitchen", "files"}}, {Name: "some", Tools: []string{"kitchen__see"}}}, []hub.Profile{{Client: "wide", MaxName: 128}})
-	device := hub.Server{Key: "kitchen", Kind: hub.KindDevice, Enabled: true}
+	device := hub.Server{Key: "kitchen", Kind: hub.KindDevice, UserTools: true, Enabled: true}
 	files := server("files")
 	c.SetServers([]hub.Server{device, files})
 	c.Replace(device, hub.Offer{Tools: tools})
@@ -92,7 +92,7 @@ func TestDevicesAlone(t *testing.T) {
 		}
 	}
 	c := open(t, catalog.Options{Bus: events})
-	device := hub.Server{Key: "kitchen", Kind: hub.KindDevice, Enabled: true}
+	device := hub.Server{Key: "kitchen", Kind: hub.KindDevice, UserTools: true, Enabled: true}
 	files := server("files")
 	for _, step := range []struct {
 		what            string
@@ -111,5 +111,21 @@ func TestDevicesAlone(t *testing.T) {
 		if devices, others := told(); devices != step.devices || others != step.others {
 			t.Errorf("%s: told %d times of devices, %d times of others", step.what, devices, others)
 		}
+	}
+}
+
+// What says that it is for people is offered to everybody where nobody else could call
+// it: of a server whose word on that does not count.
+func TestPeopleOfAPair(t *testing.T) {
+	c := open(t, catalog.Options{})
+	pair := hub.Server{Key: "tools-desk", Kind: hub.KindDevice, Enabled: true}
+	c.SetServers([]hub.Server{pair})
+	c.Replace(pair, hub.Offer{Tools: []hub.Tool{parse(t, `{"name":"reboot","inputSchema":{"type":"object"},"annotations":{"audience":["user"]}}`)}})
+	view, err := c.View(hub.Viewer{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := view.Tool("tools-desk__reboot"); !ok {
+		t.Error("nobody can call it")
 	}
 }

@@ -494,3 +494,13 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// The names that the hub gives devices and endpoint pairs itself are no aliases.
+func TestAliasIsNotTheHubs(t *testing.T) {
+	for alias, fits := range map[string]bool{"kitchen": true, "tools": true, "tools-desk": false, "device-ddee01": false} {
+		_, _, err := Parse("f.json", []byte(`{"devices":{"aliases":{"aa:bb":"`+alias+`"}}}`), nil)
+		if (err == nil) != fits {
+			t.Errorf("%s: %v", alias, err)
+		}
+	}
+}

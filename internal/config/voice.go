@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tailscale/hujson"
@@ -286,6 +287,8 @@ func (e *entry) readDevices(to *hub.Devices, m member) {
 				case !isString(m.value): // reported already
 				case !isGroupName(alias):
 					e.problem(m.value.StartOffset, `%s must be 1 to %d letters, digits, "_" and "-"`, quoted(m.name), maxGroupName)
+				case strings.HasPrefix(alias, "tools-"), strings.HasPrefix(alias, "device-"):
+					e.problem(m.value.StartOffset, `%s cannot begin with "tools-" or "device-": so begin the names that the hub gives itself`, quoted(m.name))
 				case again:
 					e.problem(m.value.StartOffset, "%s is the name of %s already", quoted(alias), quoted(other))
 				}

@@ -12,7 +12,8 @@ import (
 // Attach adds a server that no configuration has and that is there now, such as a
 // device that has dialled in, to those of the configuration, and waits until it is
 // ready or known not to be, which is the error. One that is attached already has its
-// definition replaced, and is connected anew. When ctx ends first, what was begun
+// definition replaced, and is connected anew, unless a person has stopped it: it stays
+// so, which is no error. When ctx ends first, what was begun
 // goes on.
 //
 // The error is a [message.ServerExists] if a server of the configuration has the key;
@@ -24,7 +25,7 @@ func (c *Control) Attach(ctx context.Context, def hub.Server) error {
 		return err
 	}
 	if again {
-		return c.opt.Fleet.Restart(ctx, def.Key)
+		return c.opt.Fleet.Renew(ctx, def.Key)
 	}
 	return c.opt.Fleet.Start(ctx, def.Key)
 }
@@ -52,14 +53,15 @@ func (c *Control) attach(def hub.Server) (again bool, err error) {
 	return again, nil
 }
 
-// Detach takes a server away that was attached: its tools are not listed any more,
-// and its connection ends. One that is not attached is left alone.
-func (c *Control) Detach(key string) {
+// Detach takes a server away that was attached under a key and a name: its tools are
+// not listed any more, and its connection ends. One that is not attached is left alone,
+// and so is one of another name that was attached in its place.
+func (c *Control) Detach(key, name string) {
 	c.change.Lock()
 	defer c.change.Unlock()
 	c.mu.Lock()
 	before := len(c.attached)
-	c.attached = slices.DeleteFunc(slices.Clone(c.attached), func(s hub.Server) bool { return s.Key == key })
+	c.attached = slices.DeleteFunc(slices.Clone(c.attached), func(s hub.Server) bool { return s.Key == key && s.Name == name })
 	changed := len(c.attached) < before
 	c.mu.Unlock()
 	if changed {

@@ -50,9 +50,49 @@ func TestAttach(t *testing.T) {
 	if _, err := s.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	s.Detach(def.Key)
-	s.Detach(def.Key)
+	s.Detach(def.Key, def.Name)
+	s.Detach(def.Key, def.Name)
 	if _, err := s.Server(def.Key); err == nil || listed() != 0 {
+		t.Error("it is there after it was detached")
+	}
+}
+
+// A server that a person has stopped stays so when it is attached once more, until a
+// person starts it.
+func TestAttachStopped(t *testing.T) {
+	s := open(t, `{}`)
+	def := hub.Server{Key: attached, Name: "a", Kind: hub.KindDevice, Enabled: true}
+	if err := s.Attach(t.Context(), def); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.fleet.Stop(t.Context(), def.Key); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Attach(t.Context(), def); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.Server(def.Key); err != nil || got.Status.State != hub.StateStopped {
+		t.Errorf("it runs again: %+v %v", got, err)
+	}
+	if err := s.fleet.Start(t.Context(), def.Key); err != nil {
+		t.Error(err)
+	}
+}
+
+// A server that was attached in the place of another is not taken away with that one.
+func TestDetachIsOfOne(t *testing.T) {
+	s := open(t, `{}`)
+	for _, name := range []string{"a", "b"} {
+		if err := s.Attach(t.Context(), hub.Server{Key: attached, Name: name, Kind: hub.KindDevice, Enabled: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.Detach(attached, "a")
+	if got, err := s.Server(attached); err != nil || got.Definition.Name != "b" {
+		t.Errorf("%+v %v", got, err)
+	}
+	s.Detach(attached, "b")
+	if _, err := s.Server(attached); err == nil {
 		t.Error("it is there after it was detached")
 	}
 }

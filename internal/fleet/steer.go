@@ -36,6 +36,19 @@ func (f *Fleet) Restart(ctx context.Context, key string) error {
 	return s.ready(ctx, byRestart, tried)
 }
 
+// Renew is a Restart by something other than a person: a server that a person has
+// stopped stays so, which is no error.
+func (f *Fleet) Renew(ctx context.Context, key string) error {
+	s, err := f.find(key)
+	if err != nil {
+		return err
+	}
+	if !s.renew() {
+		return nil
+	}
+	return s.ready(ctx, byRestart, tried)
+}
+
 // Stop ends a server until it is started again; no call does that. When Stop
 // returns without an error, nothing of its processes is left. Calls under way
 // on it get an answer or [message.OutcomeUnknown], and later ones
@@ -100,6 +113,23 @@ func tried(reason *hub.Error) *hub.Error {
 func (s *server) start(event string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.up(event)
+}
+
+// renew has the server run anew, unless a person has stopped it, and reports whether it
+// has.
+func (s *server) renew() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.want == wantDown {
+		return false
+	}
+	s.up(byRestart)
+	return true
+}
+
+// up is start. The caller holds mu.
+func (s *server) up(event string) {
 	if s.over || s.removed || !s.def.Enabled {
 		return
 	}

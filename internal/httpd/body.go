@@ -13,6 +13,10 @@ const (
 	leftLimit = time.Second      // to send what its door did not want to have
 )
 
+// InTime bounds how long a request may take to send its body as a [Server] does, for a
+// listener that has doors of its own.
+func InTime(next http.Handler) http.Handler { return &inTime{next: next, limit: bodyLimit} }
+
 // inTime bounds how long a request may take to send its body, whatever is done
 // with it. Also of a request that was refused net/http reads the rest before it
 // answers, and without a limit a client that sends nothing more would be waited

@@ -38,7 +38,7 @@ func TestLateBody(t *testing.T) {
 	} {
 		for _, framing := range []string{"Content-Length: 10\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"} {
 			t.Run(name+", "+framing[:14], func(t *testing.T) {
-				srv := httptest.NewServer(httpd.InTime(door, limit))
+				srv := httptest.NewServer(httpd.InLimit(door, limit))
 				defer srv.Close()
 				c, err := net.Dial("tcp", srv.Listener.Addr().String())
 				if err != nil {
@@ -70,7 +70,7 @@ func TestLateBody(t *testing.T) {
 // connection serves the next one.
 func TestBodyInTime(t *testing.T) {
 	const limit = 50 * time.Millisecond
-	srv := httptest.NewServer(httpd.InTime(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	srv := httptest.NewServer(httpd.InLimit(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
 			t.Error(err)
 		}

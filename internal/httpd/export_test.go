@@ -14,8 +14,8 @@ func Handler(opt Options) (http.Handler, error) {
 	return s.http.Handler, nil
 }
 
-// InTime is how a server bounds the time of bodies.
-func InTime(next http.Handler, limit time.Duration) http.Handler { return &inTime{next, limit} }
+// InLimit is how a server bounds the time of bodies.
+func InLimit(next http.Handler, limit time.Duration) http.Handler { return &inTime{next, limit} }
 
 // RequestID is the id that a request gets.
 func RequestID(r *http.Request) string { return requestID(r) }

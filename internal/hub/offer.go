@@ -63,7 +63,7 @@ type Tool struct {
 	Idempotent bool // annotations.idempotentHint
 
 	// People says that the tool is for people alone, and not for programs:
-	// annotations.audience is ["user"]. It counts of devices' tools only.
+	// annotations.audience is ["user"]. It counts where [Server.UserTools] is set.
 	People bool
 
 	Headers []ParamHeader // arguments to be mirrored into HTTP headers

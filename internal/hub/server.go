@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -90,6 +91,8 @@ type Server struct {
 	Tenants []string // by name; empty for the hub's own, "*" for everybody
 	Trusted bool     // what its tools say about themselves is believed also where it makes them look harmless
 	Tags    []string // for rules
+
+	UserTools bool // tools that say that they are for people alone are hidden from programs
 
 	Simulated bool // a built-in one that only pretends, as asked for
 
@@ -223,6 +226,11 @@ const (
 	PriorityBuiltin = 100
 	PriorityRemote  = 50
 	PriorityLocal   = 10
+
+	// PriorityDevice is that of what has dialled in by itself. It is below each that a
+	// configuration would name: a device names its tools as it likes, and must not take
+	// the bare name of a configured server's tool.
+	PriorityDevice = math.MinInt32
 
 	DefaultTimeout = 30 * time.Second
 )

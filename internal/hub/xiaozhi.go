@@ -63,7 +63,7 @@ const (
 	EndpointWaiting    EndpointState = "waiting"     // lost or not reached; dialled anew at Retry
 	EndpointReplaced   EndpointState = "replaced"    // another client took its place; dialled anew at Retry
 	EndpointAuthFailed EndpointState = "auth_failed" // its token is refused; dialled anew at Retry, every 5 minutes
-	EndpointStopped    EndpointState = "stopped"     // the hub stops
+	EndpointStopped    EndpointState = "stopped"     // the hub stops, or has not begun
 )
 
 // EndpointStatus is what there is to tell about an endpoint at one moment.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolcrib/toolcrib/internal/secret"
 )
 
 // hidden takes the place of what is not shown.
@@ -22,9 +24,10 @@ func MaskToken(token string) string {
 }
 
 // Mask is an address without what may be a secret of it: of each value of its
-// query, and of a part of its path that is as long as a token, the last four
-// characters are left, and nothing of a user and a fragment.
-func Mask(address string) string {
+// query, and of a part of its path that may be a token, the last four characters are
+// left, and nothing of a user and a fragment. What was filled into it is masked
+// wherever it stands, unless it is an address itself.
+func Mask(address string, filled ...string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return hidden
@@ -39,7 +42,7 @@ func Mask(address string) string {
 		if i > 0 {
 			b.WriteByte('/')
 		}
-		if len(part) >= minToken {
+		if isToken(part) {
 			part = MaskToken(part)
 		}
 		b.WriteString(part)
@@ -48,18 +51,35 @@ func Mask(address string) string {
 	for key, value := range pairs(u.RawQuery) {
 		b.WriteByte(between)
 		between = '&'
-		if len(key) >= minToken {
+		if value == "" || isToken(key) {
 			key = MaskToken(key)
 		}
 		if b.WriteString(key); value != "" {
 			b.WriteString("=" + MaskToken(value))
 		}
 	}
-	return b.String()
+	return Redact(b.String(), forms(values(filled)))
 }
 
-// minToken is how long a part of an address is that may be a token.
-const minToken = 32
+// isToken reports whether a part of an address, as it is written there, may be a
+// token: it is what the configuration seals, or longer than words are.
+func isToken(part string) bool {
+	const long = 32
+	plain, err := url.PathUnescape(part)
+	return len(part) >= long || secret.IsKey(part) || err == nil && secret.IsKey(plain)
+}
+
+// values are those of what was filled into an address that are no addresses, whose
+// own secrets are looked for in the whole.
+func values(filled []string) []string {
+	var all []string
+	for _, value := range filled {
+		if !strings.Contains(value, "://") {
+			all = append(all, strings.TrimSpace(value)) // as the address is
+		}
+	}
+	return all
+}
 
 // pairs yields the parts of a query as they are written.
 func pairs(query string) func(yield func(key, value string) bool) {
@@ -76,15 +96,39 @@ func pairs(query string) func(yield func(key, value string) bool) {
 	}
 }
 
-// Secrets are what of an address must not stand in a text, in all forms in which
-// it may: as it is written, decoded and encoded. The longest come first.
-func Secrets(address string) []string {
+// Secrets are what of an address, and of what was filled into it, must not stand in a
+// text, in all forms in which it may: as it is written, decoded and encoded. The
+// longest come first.
+func Secrets(address string, filled ...string) []string {
+	all := values(filled)
 	u, err := url.Parse(address)
 	if err != nil {
-		return []string{address}
+		return append([]string{address}, forms(all)...)
 	}
+	for key, value := range pairs(u.RawQuery) {
+		all = append(all, value)
+		if value == "" || isToken(key) {
+			all = append(all, key)
+		}
+	}
+	for part := range strings.SplitSeq(u.EscapedPath(), "/") {
+		if isToken(part) {
+			all = append(all, part)
+		}
+	}
+	if u.User != nil {
+		all = append(all, u.User.String())
+		if password, ok := u.User.Password(); ok {
+			all = append(all, password)
+		}
+	}
+	return forms(all)
+}
+
+// forms are all forms in which secrets may stand in a text, the longest first.
+func forms(secrets []string) []string {
 	var all []string
-	add := func(value string) {
+	for _, value := range secrets {
 		decoded, err := url.QueryUnescape(value)
 		if err != nil {
 			decoded = value
@@ -97,23 +141,6 @@ func Secrets(address string) []string {
 			if len(form) >= 6 && !slices.Contains(all, form) { // anything shorter is a word
 				all = append(all, form)
 			}
-		}
-	}
-	for key, value := range pairs(u.RawQuery) {
-		add(value)
-		if len(key) >= minToken {
-			add(key)
-		}
-	}
-	for part := range strings.SplitSeq(u.EscapedPath(), "/") {
-		if len(part) >= minToken {
-			add(part)
-		}
-	}
-	if u.User != nil {
-		add(u.User.String())
-		if password, ok := u.User.Password(); ok {
-			add(password)
 		}
 	}
 	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })

@@ -115,17 +115,34 @@ func ParseDiscovery(raw []byte) (Discovered, bool) {
 
 // DeviceNames are names of tools as backends take them, in the order of the tools.
 // They may have dots, as firmware's do, and are different even where a backend makes
-// "_" of each.
+// "_" of each. Of names that are one then, those with dots get a suffix that hangs on
+// nothing but the name, whatever their order is.
 func DeviceNames(tools []string) []string {
-	flat := make([]string, len(tools))
-	for i, name := range tools {
-		flat[i] = strings.ReplaceAll(name, ".", "_")
-	}
-	as := Names(flat)
-	for i, name := range tools {
-		if as[i] == flat[i] {
-			as[i] = name
+	flat := func(name string) string { return strings.ReplaceAll(name, ".", "_") }
+	first := make(map[string]string, len(tools)) // by what a backend makes of it
+	clash := make(map[string]bool)
+	for _, name := range tools {
+		if before, known := first[flat(name)]; known && before != name {
+			clash[flat(name)] = true
 		}
+		first[flat(name)] = name
+	}
+	as := make([]string, len(tools))
+	taken := make(map[string]bool, len(tools)) // what a backend makes of them
+	for i, name := range tools {
+		its := flat(name)
+		if FitsName(its) && !taken[its] && (its == name || !clash[its]) {
+			as[i], taken[its] = name, true
+		}
+	}
+	for i, name := range tools {
+		if as[i] != "" {
+			continue
+		}
+		for attempt := 0; as[i] == "" || taken[as[i]]; attempt++ {
+			as[i] = suffixed(name, attempt)
+		}
+		taken[as[i]] = true
 	}
 	return as
 }

@@ -38,8 +38,12 @@ func TestReq26Pauses(t *testing.T) {
 		{EndingFailed, 4004, EndingFailed},
 		{EndingLost, 1011, EndingLost},
 	} {
-		if got := OfBackendClose(tt.kind, tt.code); got != tt.want {
+		if got := OfBackendClose(tt.kind, tt.code, 10*time.Second); got != tt.want {
 			t.Errorf("%d is %d", tt.code, got)
+		}
+		// One that greets and closes at once is not done with anything.
+		if got := OfBackendClose(tt.kind, tt.code, 9*time.Second); got != tt.kind {
+			t.Errorf("%d at once is %d", tt.code, got)
 		}
 	}
 }
@@ -47,7 +51,7 @@ func TestReq26Pauses(t *testing.T) {
 func TestDeviceNames(t *testing.T) {
 	given := []string{"self.a.b", "self_a_b", "self.a_b", "x", "x", "天气", "self." + strings.Repeat("long", 20), ""}
 	got := DeviceNames(given)
-	if got[0] != "self.a.b" || got[3] != "x" {
+	if got[1] != "self_a_b" || got[3] != "x" {
 		t.Errorf("%q", got)
 	}
 	seen := make(map[string]bool)
@@ -60,6 +64,25 @@ func TestDeviceNames(t *testing.T) {
 	}
 	if again := DeviceNames(given); !slices.Equal(got, again) {
 		t.Errorf("%q, then %q", got, again)
+	}
+	if got := DeviceNames([]string{"self.a.b", "x"}); got[0] != "self.a.b" {
+		t.Errorf("alone it is %q", got)
+	}
+	// A tool that comes or goes, or the order, gives none the name of another.
+	by := func(tools ...string) map[string]string {
+		as := make(map[string]string)
+		for i, name := range DeviceNames(tools) {
+			as[tools[i]] = name
+		}
+		return as
+	}
+	all := by("a.b.c", "a_b.c", "a.b_c", "a_b_c")
+	for _, tools := range [][]string{{"a_b_c", "a.b_c", "a_b.c", "a.b.c"}, {"a_b.c", "a.b.c"}, {"a.b.c", "a_b.c"}, {"a.b_c", "a_b_c"}} {
+		for name, as := range by(tools...) {
+			if as != all[name] {
+				t.Errorf("of %q %s is %s, of all %s", tools, name, as, all[name])
+			}
+		}
 	}
 }
 

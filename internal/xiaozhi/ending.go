@@ -40,10 +40,17 @@ func OfClose(code int, reason string) Ending {
 	return EndingLost
 }
 
+// steady is how long a backend keeps a device at least that it is done with in good
+// order. One that greets each device and closes at once is not well.
+const steady = 10 * time.Second
+
 // OfBackendClose is the ending that a close with the code is which OfClose takes for
-// one of the kind, when the device was greeted on the connection: backends close it in
-// good order once nobody speaks.
-func OfBackendClose(kind Ending, code int) Ending {
+// one of the kind, when the device was greeted on the connection as long ago as lasted
+// says: backends close it in good order once nobody speaks.
+func OfBackendClose(kind Ending, code int, lasted time.Duration) Ending {
+	if lasted < steady {
+		return kind
+	}
 	switch code {
 	case 1000, 1001, 1005: // normal, going away, none given
 		if kind == EndingLost {

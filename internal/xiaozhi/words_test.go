@@ -21,12 +21,40 @@ func TestMask(t *testing.T) {
 		"ws://user:secret@h/":                               "ws://…@h/",
 		"wss://h/mcp?0123456789abcdef0123456789abcdef01":    "wss://h/mcp?…ef01",
 		"wss://h/0123456789abcdef0123456789abcdef01/x#frag": "wss://h/…ef01/x",
-		"nonsense":    "…",
-		"":            "…",
-		"ws://%zz/?x": "…",
+		"wss://h/mcp/sk-abcdef1234567890ab/x":               "wss://h/mcp/…90ab/x",
+		"wss://h/mcp/abcdef1234567890abcd":                  "wss://h/mcp/…abcd",
+		"wss://h/mcp/sk%2Dabcdef1234567890ab":               "wss://h/mcp/…90ab",
+		"wss://h/mcp_endpoint/v1/some-quite-long-word/":     "wss://h/mcp_endpoint/v1/some-quite-long-word/",
+		"wss://h/mcp/sk-a%62%62%62":                         "wss://h/mcp/…2%62", // a key as it is written
+		"wss://h/mcp?hunter2":                               "wss://h/mcp?…",
+		"wss://h/mcp?hunter2=&a=b":                          "wss://h/mcp?…&a=…",
+		"wss://h/?sk-abcdef1234567890ab=1":                  "wss://h/?…90ab=…",
+		"nonsense":                                          "…",
+		"":                                                  "…",
+		"ws://%zz/?x":                                       "…",
 	} {
 		if got := Mask(address); got != want {
 			t.Errorf("%s is shown as %s", address, got)
+		}
+	}
+}
+
+// What was filled into an address is masked wherever it stands there, and is in no
+// text.
+func TestMaskFilled(t *testing.T) {
+	for _, tt := range []struct {
+		address, filled, want, text string
+	}{
+		{"wss://h/mcp/hunter2secret/x", "hunter2secret", "wss://h/mcp/…cret/x", "dial hunter2secret: no"},
+		{"wss://h/mcp/a-hunter2-b", "hunter2\n", "wss://h/mcp/a-…-b", "dial a-hunter2-b: no"},
+		{"wss://hunter2secret/mcp", "hunter2secret", "wss://…cret/mcp", "no host hunter2secret"},
+		{"wss://h/mcp/?token=x", "wss://h/mcp/?token=x", "wss://h/mcp/?token=…", "no"}, // an address is no secret by itself
+	} {
+		if got := Mask(tt.address, tt.filled); got != tt.want {
+			t.Errorf("%s is shown as %s", tt.address, got)
+		}
+		if got := Redact(tt.text, Secrets(tt.address, tt.filled)); strings.Contains(got, "hunter2") {
+			t.Errorf("%q is logged", got)
 		}
 	}
 }

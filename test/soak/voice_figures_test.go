@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -78,9 +79,10 @@ func (f *figures) table() string {
 	return b.String()
 }
 
-// machine measures how long this machine takes for next to nothing: a byte to another
-// process and back. What anybody else takes is judged by it, as the machine may be
-// busy with other things than the hub.
+// machine measures how long this machine takes for next to nothing, a byte to another
+// process and back, and how long the hub and this test are ready to run and may not.
+// How long anything takes is judged by both, as the machine may be busy with other
+// things. On a quiet one they come to a few milliseconds.
 type machine struct {
 	in   io.WriteCloser
 	cmd  *exec.Cmd
@@ -89,9 +91,74 @@ type machine struct {
 	mu    sync.Mutex
 	slow  []stall // newest last
 	under *time.Time
+	held  []hold // newest last
 }
 
 type stall struct{ from, to time.Time }
+
+// hold is how long processes have waited for a processor until a time, all in all.
+type hold struct {
+	at     time.Time
+	waited time.Duration
+}
+
+// follow begins to measure how long a process, and this one, wait for a processor,
+// until the test ends.
+func (m *machine) follow(t *testing.T, pid int) {
+	t.Helper()
+	stop := make(chan struct{})
+	m.work.Go(func() {
+		const each, kept = 50 * time.Millisecond, 4096
+		tick := time.NewTicker(each)
+		defer tick.Stop()
+		for {
+			now := hold{time.Now(), waited(pid) + waited(os.Getpid())}
+			m.mu.Lock()
+			if m.held = append(m.held, now); len(m.held) > kept {
+				m.held = slices.Clone(m.held[kept/2:])
+			}
+			m.mu.Unlock()
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	})
+	t.Cleanup(func() { close(stop) })
+}
+
+// waited is how long the threads of a process have been ready to run and did not
+// (schedstat of Linux).
+func waited(pid int) time.Duration {
+	var sum time.Duration
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid)) // the pattern is right
+	for _, path := range threads {
+		var ran, delay int64
+		if raw, err := os.ReadFile(path); err == nil { // else it has ended
+			if _, err := fmt.Sscan(string(raw), &ran, &delay); err == nil {
+				sum += time.Duration(delay)
+			}
+		}
+	}
+	return sum
+}
+
+// waitedSince is how long the processes that are followed have waited since a time.
+func (m *machine) waitedSince(since time.Time) time.Duration {
+	now := time.Duration(0)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, h := range slices.Backward(m.held) {
+		if i == len(m.held)-1 {
+			now = h.waited
+		}
+		if h.at.Before(since) {
+			return now - h.waited
+		}
+	}
+	return 0
+}
 
 // newMachine begins to measure, until the test ends.
 func newMachine(t *testing.T) *machine {
@@ -161,7 +228,9 @@ func (m *machine) worst(since time.Time) time.Duration {
 
 // room is how much longer than in a quiet machine something may have taken that began
 // at a time: it goes there and back between more than two threads.
-func (m *machine) room(since time.Time) time.Duration { return 3 * m.worst(since) }
+func (m *machine) room(since time.Time) time.Duration {
+	return 3*m.worst(since) + m.waitedSince(since)
+}
 
 // cpuTime is the time of processors that a process has used.
 func cpuTime(pid int) (time.Duration, error) {

@@ -84,6 +84,7 @@ func newHome(t *testing.T) *home {
 	// The collector is to run often, so that memory which grows is memory in use.
 	h.hub = rig.Serve(t, []string{"GOGC=50"}, "--config", path, "--listen", "127.0.0.1:0", "--device-listen", "127.0.0.1:0",
 		"--data-dir", t.TempDir(), "--log-level", "error")
+	h.machine.follow(t, h.hub.PID())
 	h.api = h.hub.API()
 	all, err := h.api.Devices(t.Context())
 	if err != nil {
@@ -142,7 +143,7 @@ func (h *home) config(at, program string) []byte {
 		aliases[g.device.ID], allow = g.key, append(allow, g.device.ID)
 	}
 	raw, err := json.MarshalIndent(map[string]any{
-		"mcpServers": map[string]any{"tools": map[string]any{"command": program, "args": []string{"-tally", h.tally}, "cleanupInterval": "1h"}},
+		"mcpServers": map[string]any{"tools": map[string]any{"command": program, "args": []string{"-tally", h.tally, "-lifetime", "2h"}, "cleanupInterval": "1h"}},
 		"xiaozhi":    map[string]any{"endpoints": endpoints},
 		"devices":    map[string]any{"aliases": aliases, "allow": allow, "timeout": deviceTimeout.String(), "queue": deviceQueue, "keep": "1h"},
 		"policy":     json.RawMessage(strings.Replace(rig.Observed, `{"modes": {`, `{"modes": {"xiaozhi": "observe", `, 1)),

@@ -20,15 +20,16 @@ const (
 
 // agent is what one token is for: a tool, if it is here, and those who call it.
 type agent struct {
-	broker  *Broker
-	id, key string // of the device that the token was made for; of the server
+	broker *Broker
+	id     string // of the device that the token was made for
+	key    string // of the server; under the broker's mu
 
 	attaching sync.Mutex // held while the server is attached or detached; taken before mu
 
 	mu       sync.Mutex
 	tool     *tool // nil if it is not here
 	callers  map[string]*caller
-	attached bool
+	attached string      // key of the server that is attached; "" for none
 	expiry   *time.Timer // until the server is not listed any more; nil if its tool is here, or it is not listed
 }
 
@@ -80,7 +81,7 @@ func (a *agent) part(t *tool) {
 		return
 	}
 	a.tool = nil
-	if a.attached && a.expiry == nil {
+	if a.attached != "" && a.expiry == nil {
 		a.expiry = time.AfterFunc(keep, a.expire)
 	}
 }
@@ -117,17 +118,21 @@ func (a *agent) stay() {
 func (a *agent) list(t *tool) {
 	a.attaching.Lock()
 	defer a.attaching.Unlock()
-	conf := a.broker.settings()
+	conf, key := a.broker.settings(), a.broker.keyOf(a)
 	a.mu.Lock()
 	if a.tool != t || t.socket.ctx.Err() != nil {
 		a.mu.Unlock()
 		return
 	}
-	a.attached = true
+	before := a.attached
+	a.attached = key
 	a.mu.Unlock()
+	if before != "" && before != key { // it is called otherwise now
+		a.broker.opt.Detach(before, a.id)
+	}
 	def := hub.Server{
-		Key: a.key, Name: a.id, Kind: hub.KindDevice, Enabled: true, AutoStart: true,
-		Priority: hub.PriorityRemote, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
+		Key: key, Name: a.id, Kind: hub.KindDevice, Enabled: true, AutoStart: true,
+		Priority: hub.PriorityDevice, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
 		Instances: hub.Instances{Min: 1, Max: 1, Queue: 1},
 		Tags:      []string{"device"},
 	}
@@ -137,7 +142,7 @@ func (a *agent) list(t *tool) {
 	ctx, cancel := context.WithTimeout(t.socket.ctx, attachLimit)
 	defer cancel()
 	if err := a.broker.opt.Attach(ctx, def); err != nil && t.socket.ctx.Err() == nil {
-		a.broker.opt.Log.Warn("what a tool at its endpoint has is not listed", "server", a.key, "reason", err)
+		a.broker.opt.Log.Warn("what a tool at its endpoint has is not listed", "server", key, "reason", err)
 	}
 }
 
@@ -146,14 +151,14 @@ func (a *agent) expire() {
 	a.attaching.Lock()
 	defer a.attaching.Unlock()
 	a.mu.Lock()
-	gone := a.expiry != nil && a.tool == nil
-	if gone {
-		a.attached, a.expiry = false, nil
+	key := a.attached
+	if a.expiry == nil || a.tool != nil {
+		a.mu.Unlock()
+		return
 	}
+	a.attached, a.expiry = "", nil
 	a.mu.Unlock()
-	if gone {
-		a.broker.opt.Detach(a.key)
-	}
+	a.broker.opt.Detach(key, a.id)
 }
 
 // enter adds a caller; false if there are too many.

@@ -36,6 +36,7 @@ const (
 
 const (
 	maxSockets = 512
+	maxRefused = 16 // connections without a good token that are told so at once
 	maxCallers = 32 // of a token, the hub among them
 )
 
@@ -50,10 +51,14 @@ type Options struct {
 	// Attach has a tool's server listed, or listed anew, and waits until it is; Detach
 	// undoes it. They ask [Broker.Serve] for what it has.
 	Attach func(ctx context.Context, def hub.Server) error
-	Detach func(key string)
+	Detach func(key, name string)
 
 	Log      *slog.Logger
 	Language func() message.Lang // of who does not say which they want; nil for English
+
+	// Notable reports whether one more refusal of somebody at an address is to be
+	// logged; nil for each.
+	Notable func(remote string) bool
 }
 
 // Broker is the door. Safe for concurrent use.
@@ -67,6 +72,7 @@ type Broker struct {
 	conf    hub.Devices
 	agents  map[string]*agent // by id in lower case
 	sockets map[*socket]bool
+	refused int // of the sockets
 	over    bool
 }
 
@@ -138,7 +144,11 @@ func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agen
 	}
 	id, good := b.admit(r)
 	s := newSocket(b.life)
-	if !b.enter(s) {
+	if s.refused = !good; !b.enter(s) {
+		if !good { // too many are being told
+			refuse(http.StatusUnauthorized, hub.E(message.DeviceRefused, nil, "device", message.Quote(id)))
+			return
+		}
 		refuse(http.StatusServiceUnavailable, hub.E(message.ShuttingDown, nil))
 		return
 	}
@@ -149,7 +159,10 @@ func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agen
 	}
 	s.open(conn)
 	if !good {
-		b.opt.Log.Info("a connection to an endpoint was refused: its token is not good", "path", r.URL.Path, "from", r.RemoteAddr)
+		conn.SetReadLimit(maxUnheard)
+		if b.opt.Notable == nil || b.opt.Notable(r.RemoteAddr) {
+			b.opt.Log.Info("a connection to an endpoint was refused: its token is not good", "path", r.URL.Path, "from", r.RemoteAddr)
+		}
 		s.close(websocket.StatusPolicyViolation, "token 无效")
 		_ = s.read(func([]byte) {})
 		return
@@ -176,10 +189,17 @@ func (b *Broker) admit(r *http.Request) (id string, good bool) {
 func (b *Broker) enter(s *socket) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over || len(b.sockets) == maxSockets {
+	room := maxSockets - (len(b.sockets) - b.refused)
+	if s.refused {
+		room = maxRefused - b.refused
+	}
+	if b.over || room <= 0 {
 		return false
 	}
 	b.sockets[s] = true
+	if s.refused {
+		b.refused++
+	}
 	b.work.Add(1)
 	return true
 }
@@ -189,6 +209,9 @@ func (b *Broker) leave(s *socket) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.sockets, s)
+	if s.refused {
+		b.refused--
+	}
 	b.work.Done()
 }
 
@@ -236,21 +259,38 @@ func (b *Broker) keyFor(a *agent) string {
 			if n > 1 {
 				end += "-" + strconv.Itoa(n)
 			}
-			if key := "tools-" + end; b.keyed(key) == nil {
+			key := "tools-" + end
+			if other := b.keyed(key); other == nil || other == a {
 				return key
 			}
 		}
 	}
 }
 
+// rename gives an agent the key that its server is to have by the settings in force.
+func (b *Broker) rename(a *agent) (key string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.key = b.keyFor(a)
+	return a.key
+}
+
+// keyOf is the key that an agent's server has, or is to have.
+func (b *Broker) keyOf(a *agent) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return a.key
+}
+
 // tool has a connection be that of the agent's tool, until it ends.
 func (b *Broker) tool(a *agent, s *socket) {
 	t := a.join(s)
-	b.opt.Log.Info("a tool has connected to its endpoint", "server", a.key)
+	key := b.rename(a)
+	b.opt.Log.Info("a tool has connected to its endpoint", "server", key)
 	b.work.Go(func() { a.list(t) })
 	err := s.read(func(raw []byte) { a.fromTool(t, raw) })
 	a.part(t)
-	b.opt.Log.Info("a tool has gone from its endpoint", "server", a.key, "reason", err)
+	b.opt.Log.Info("a tool has gone from its endpoint", "server", key, "reason", err)
 }
 
 // caller has a connection be that of one who calls the agent's tool, until it ends.

@@ -15,6 +15,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/toolcrib/toolcrib/internal/face/broker"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
@@ -417,5 +418,64 @@ func TestReq39BrokerAllAtOnce(t *testing.T) {
 			h.tool(says(""))
 		}
 		all.Wait()
+	})
+}
+
+// Requirement 39: those without a good token take nobody's place, and are not listened
+// to.
+func TestReq39BrokerRefusedAreFew(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t)
+		taken := 0
+		var held []*websocket.Conn
+		for range 40 { // which never read, and do not go
+			conn, res, err := websocket.Dial(t.Context(), "ws://192.0.2.7"+broker.PathCall+"?token=a.b.c", &websocket.DialOptions{HTTPClient: h.client})
+			if err != nil {
+				if res == nil || res.StatusCode != http.StatusUnauthorized {
+					t.Fatalf("refused with %v", err)
+				}
+				continue
+			}
+			t.Cleanup(func() { _ = conn.CloseNow() })
+			held = append(held, conn)
+			taken++
+		}
+		if taken != 16 {
+			t.Errorf("%d connections without a good token are held", taken)
+		}
+		h.tool(says(""))
+		c := h.caller()
+		send(t, c, callOf("1", "add", `{}`))
+		hear(t, c, `"id":1,`)
+		go func() { _ = held[0].Write(t.Context(), websocket.MessageText, make([]byte, 4<<10)) }()
+		_, _, err := held[0].Read(t.Context())
+		if got := websocket.CloseStatus(err); got != websocket.StatusPolicyViolation && got != websocket.StatusMessageTooBig {
+			t.Errorf("closed with %v", err)
+		}
+		time.Sleep(10 * time.Second)
+		if conn, _, err := websocket.Dial(t.Context(), "ws://192.0.2.7"+broker.PathCall+"?token=a.b.c", &websocket.DialOptions{HTTPClient: h.client}); err != nil {
+			t.Errorf("there is no room again: %v", err)
+		} else {
+			_ = conn.CloseNow()
+		}
+	})
+}
+
+// Requirement 39: an alias that is set later counts from the tool's next connection on,
+// and nothing is left under the name before.
+func TestReq39BrokerAliasLater(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t)
+		first := h.tool(says("first "))
+		h.broker.Apply(hub.Devices{Keep: time.Hour, Aliases: map[string]string{mac: "desk"}})
+		first.Drop()
+		synctest.Wait()
+		h.tool(says("second "))
+		if got, err := h.ask("tools-desk__add", `{}`); err != nil || !strings.Contains(got, "second") {
+			t.Errorf("%s (%v)", got, err)
+		}
+		if got := h.listed(); len(got) != 0 {
+			t.Errorf("under the name before: %q", got)
+		}
 	})
 }

@@ -72,7 +72,7 @@ func open(t *testing.T) *house {
 	h.broker = broker.New(broker.Options{
 		Devices: hub.Devices{Keep: 10 * time.Minute}, Verify: h.devices.Verify, Log: log,
 		Attach: func(ctx context.Context, def hub.Server) error { return steer.Attach(ctx, def) },
-		Detach: func(key string) { steer.Detach(key) },
+		Detach: func(key, name string) { steer.Detach(key, name) },
 	})
 	servers := fleet.New(fleet.Options{
 		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: h.broker.Serve, ClientInfo: []byte(`{"name":"hub","version":"1"}`),

@@ -11,6 +11,7 @@ import (
 
 const (
 	maxFrame   = 4 << 20 // bytes of a message
+	maxUnheard = 512     // of one that nobody listens to
 	maxUnread  = 1024    // messages that a peer may leave unread
 	maxBytes   = 16 << 20
 	pingEvery  = 20 * time.Second
@@ -27,6 +28,8 @@ type socket struct {
 	out   outbox
 	heard atomic.Int64
 	work  sync.WaitGroup
+
+	refused bool // it has no good token; set before it is counted
 
 	mu   sync.Mutex
 	conn *websocket.Conn // nil until it is open

@@ -41,14 +41,35 @@ func identify(r *http.Request) (visitor, *hub.Error) {
 		return query.Get(strings.ToLower(header))
 	}
 	v := visitor{id: strings.TrimSpace(read("Device-Id")), client: strings.TrimSpace(read("Client-Id"))}
-	v.token = strings.TrimSpace(read("Authorization"))
-	if scheme, token, ok := strings.Cut(v.token, " "); ok && strings.EqualFold(scheme, "bearer") {
-		v.token = strings.TrimSpace(token)
-	}
+	v.token = bare(read("Authorization"))
 	if !nameable(v.id) || v.client != "" && !nameable(v.client) {
 		return visitor{}, hub.E(message.DeviceNameless, nil)
 	}
 	return v, nil
+}
+
+// bare is a token without the word that may stand before it.
+func bare(shown string) string {
+	shown = strings.TrimSpace(shown)
+	if scheme, token, ok := strings.Cut(shown, " "); ok && strings.EqualFold(scheme, "bearer") {
+		return strings.TrimSpace(token)
+	}
+	return shown
+}
+
+// madeHere reports whether what was shown has the form of the hub's own tokens, whether
+// or not it is good.
+func madeHere(shown string) bool {
+	mac, ts, ok := strings.Cut(bare(shown), ".")
+	if !ok {
+		return false
+	}
+	sum, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(mac, "="))
+	if err != nil || len(sum) != sha256.Size {
+		return false
+	}
+	_, err = strconv.ParseInt(ts, 10, 64)
+	return err == nil
 }
 
 // nameable reports whether a text may be an id: something that can be seen, in one

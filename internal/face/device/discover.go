@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -32,34 +33,47 @@ type offer struct {
 }
 
 // learn finds out the tools of a device that has greeted the hub, and has them
-// listed.
+// listed. If they cannot be found out, it is tried again each time that the device would
+// be asked for news of them.
 func (l *link) learn() {
-	var found offer
 	var err error
 	for range discoverTries {
-		if found, err = l.discover(); err == nil || l.ctx.Err() != nil {
-			break
+		if err = l.study(); err == nil {
+			l.list()
+			return
 		}
-		l.dev.book.add(hub.LevelWarning, "its tools were not found out: "+err.Error())
-	}
-	if l.ctx.Err() != nil {
-		return
+		if l.ctx.Err() != nil {
+			return
+		}
 	}
 	d := l.door
 	d.mu.Lock()
-	if err != nil {
-		if l.dev.link == l {
-			l.dev.reason = hub.E(message.DeviceSilent, err, "device", l.dev.id).With("detail", message.Say("its tools could not be found out"))
-			d.changed(l.dev)
-		}
-		d.mu.Unlock()
-		return
-	}
+	defer d.mu.Unlock()
 	if l.dev.link == l {
-		l.ready, l.dev.offer = true, found
+		l.failed = true
+		l.dev.reason = hub.E(message.DeviceSilent, err, "device", l.dev.id).With("detail", message.Say("its tools could not be found out"))
+		d.changed(l.dev)
 	}
-	d.mu.Unlock()
-	l.list()
+}
+
+// study tries once to find out the tools of a device. What was listed of it before is
+// not taken away any more from then on.
+func (l *link) study() error {
+	found, err := l.discover()
+	if err != nil {
+		if l.ctx.Err() == nil {
+			l.dev.book.add(hub.LevelWarning, "its tools were not found out: "+err.Error())
+		}
+		return err
+	}
+	d := l.door
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l.dev.link == l {
+		l.ready, l.failed, l.dev.offer = true, false, found
+		l.dev.stay()
+	}
+	return nil
 }
 
 // discover asks a device for everything, once.
@@ -83,11 +97,11 @@ func (l *link) discover() (offer, error) {
 		return offer{}, fmt.Errorf("initialize: it refused: %s", message.Quote(string(f.fault)))
 	}
 	l.tell("notifications/initialized")
-	return l.offered(ctx)
+	return l.offered(ctx, offer{})
 }
 
-// offered asks a device for its tools.
-func (l *link) offered(ctx context.Context) (offer, error) {
+// offered asks a device for its tools, which were others before.
+func (l *link) offered(ctx context.Context, before offer) (offer, error) {
 	all, err := l.pages(ctx, false)
 	if err != nil {
 		return offer{}, err
@@ -99,10 +113,13 @@ func (l *link) offered(ctx context.Context) (offer, error) {
 		o.add(t)
 	}
 	// A device that knows of no second list answers with the first one, or with an
-	// error.
+	// error. One that has answered with more before has no fewer by an error.
 	more, err := l.pages(ctx, true)
-	if err != nil && l.ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		return offer{}, err
+	}
+	if err != nil {
+		more = before.forPeople()
 	}
 	for _, t := range more {
 		if !seen[t.name] {
@@ -118,6 +135,16 @@ type listedTool struct {
 	name   string
 	raw    []byte
 	people bool
+}
+
+// forPeople are the tools for people.
+func (o *offer) forPeople() (all []listedTool) {
+	for _, raw := range o.tools {
+		if name, _ := wire.String(raw, wire.Lookup(raw, wire.Value(raw), "name")); slices.Contains(o.people, name) {
+			all = append(all, listedTool{name: name, raw: raw})
+		}
+	}
+	return all
 }
 
 // add adds a tool, which says itself for whom it is.
@@ -230,18 +257,28 @@ func (l *link) tend() {
 }
 
 // refresh asks a device for its tools once more, and has it told if they are others.
-// It reports whether the device has answered, or need not.
+// One that has none hears something all the same. It reports whether the device has answered, or need not.
 func (l *link) refresh() bool {
 	d := l.door
 	d.mu.Lock()
-	ready := l.ready
+	ready, failed, before := l.ready, l.failed, l.dev.offer
 	d.mu.Unlock()
-	if !ready {
-		return true // it has none, or they are being found out
+	switch {
+	case failed:
+		err := l.study()
+		if err == nil {
+			d.work.Go(l.list)
+		}
+		return !errors.Is(err, context.DeadlineExceeded) // to refuse is an answer
+	case !ready: // it has none, or they are being found out
+		if l.relay == nil { // else it hears from its backend
+			l.pong()
+		}
+		return true
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, refreshLimit)
 	defer cancel()
-	found, err := l.offered(ctx)
+	found, err := l.offered(ctx, before)
 	if err != nil {
 		if l.ctx.Err() == nil {
 			l.dev.book.add(hub.LevelWarning, "does not answer: "+err.Error())

@@ -1,8 +1,10 @@
 package device_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,8 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/face/device"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/voice"
@@ -96,7 +100,9 @@ func TestRequirement30CursorsWithoutEnd(t *testing.T) {
 	}
 }
 
-// Requirement 30: a device that does not answer is asked three times, for 15 s each.
+// Requirement 30: a device that does not answer is asked three times, for 15 s each, and
+// again each time that it would be asked for news. One that answers then is listed; one
+// that never does is sent away, so that it connects anew.
 func TestRequirement30SilentDevice(t *testing.T) {
 	in(t, func(t *testing.T) {
 		h := open(t, usual())
@@ -120,6 +126,82 @@ func TestRequirement30SilentDevice(t *testing.T) {
 		if st := h.status(mac); n != 3 || st.Reason == nil || st.Reason.Code != message.DeviceSilent || !st.Online {
 			t.Errorf("asked %d times, %+v", n, st)
 		}
+		d.Change(func() { d.Lists = nil })
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		if st := h.status(mac); st.Reason != nil || len(h.tools(alias)) != 4 {
+			t.Errorf("it answers now: %+v, listed %q", st, h.tools(alias))
+		}
+	})
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		d := voice.FW(mac)
+		d.Lists = func() string { return "" }
+		s := h.dial(d)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		select {
+		case <-s.Done():
+		default:
+			t.Error("a device that never answers is kept")
+		}
+		if st := h.status(mac); st.Online || st.Reason.Code != message.DeviceDropped {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// Requirement 34: a device without tools hears something every 90 s as well.
+func TestRequirement34WithoutTools(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		s := h.dial(voice.LumiKt(mac))
+		time.Sleep(89 * time.Second)
+		before := len(s.Heard())
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		if got := len(s.Heard()) - before; got < 6 || !h.status(mac).Online {
+			t.Errorf("%d frames of data in ten minutes, %+v", got, h.status(mac))
+		}
+	})
+}
+
+// Requirement 31: the tools for people are kept where the second list fails for once,
+// and a device that does not answer it has not answered.
+func TestRequirement31SecondListFails(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		d := voice.FW(mac)
+		s := h.here(d)
+		people := h.status(mac).UserTools
+		first := true
+		d.Change(func() {
+			d.Lists = func() string {
+				if first = !first; first {
+					return `"error":{"code":-32603,"message":"no memory"}`
+				}
+				return `"result":{"tools":[{"name":"self.get_device_status","inputSchema":{"type":"object"}}]}`
+			}
+		})
+		time.Sleep(91 * time.Second)
+		synctest.Wait()
+		if st := h.status(mac); st.Tools != 1 || len(people) == 0 || !slices.Equal(st.UserTools, people) {
+			t.Errorf("%d tools, and for people %q in place of %q", st.Tools, st.UserTools, people)
+		}
+		d.Change(func() {
+			d.Lists = func() string {
+				if first = !first; first {
+					return ""
+				}
+				return `"result":{"tools":[]}`
+			}
+		})
+		time.Sleep(90*time.Second + 61*time.Second)
+		synctest.Wait()
+		if st := h.status(mac); st.Tools != 1 || !slices.Equal(st.UserTools, people) {
+			t.Errorf("a list without an answer is an empty one: %+v", st)
+		}
+		s.Drop()
 	})
 }
 
@@ -194,6 +276,103 @@ func TestRequirement31Names(t *testing.T) {
 		synctest.Wait()
 		if st := h.status(mac); st.Reason == nil || st.Reason.Code != message.DeviceAliasTaken {
 			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// Requirement 31: an alias that is given to another device is that one's at once, whether
+// the first one is here or not.
+func TestRequirement31AliasMoves(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		in(t, func(t *testing.T) {
+			other := "aa:bb:cc:dd:ee:02"
+			conf := hub.Devices{Allow: []string{mac, other}, Aliases: map[string]string{mac: "kitchen"}, Keep: time.Hour}
+			h := open(t, conf)
+			s := h.here(voice.FW(mac))
+			h.here(voice.FW(other))
+			if gone {
+				s.Drop()
+				synctest.Wait()
+			}
+			conf.Aliases = map[string]string{other: "kitchen"}
+			h.door.Apply(conf)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if st := h.status(other); st.Alias != "kitchen" || st.Reason != nil || len(h.tools("kitchen")) != 4 || len(h.tools("device-ddee02")) != 0 {
+				t.Errorf("gone %v: %+v, listed %q", gone, st, h.tools("kitchen"))
+			}
+			if def, ok := h.fleet.Server("kitchen"); !ok || def.Name != other {
+				t.Errorf("gone %v: it is the server of %q", gone, def.Name)
+			}
+			listed := 4
+			if gone {
+				listed = 0
+			}
+			if got := h.tools(alias); len(got) != listed || h.status(mac).Alias != alias {
+				t.Errorf("gone %v: of the other are listed %q, %+v", gone, got, h.status(mac))
+			}
+		})
+	}
+}
+
+// What a device calls its tools takes no bare name from a server of the configuration.
+func TestBareNamesAreOthers(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		h.here(voice.FW(mac))
+		def, _ := h.fleet.Server(alias)
+		own, err := catalog.Open(catalog.Options{Bus: h.events, Log: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tool, err := catalog.ParseTool([]byte(`{"name":"read_file","inputSchema":{"type":"object"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		low := hub.Server{Key: "files", Kind: hub.KindStdio, Command: "x", Enabled: true, Priority: -1 << 20}
+		own.SetServers([]hub.Server{def, low})
+		for _, s := range []hub.Server{def, low} {
+			own.Replace(s, hub.Offer{Tools: []hub.Tool{tool}})
+		}
+		view, err := own.View(hub.Viewer{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := view.Tool("read_file"); !ok || e.Server.Key != "files" {
+			t.Errorf("the device has it: %+v", e)
+		}
+	})
+}
+
+// A device whose alias has become the key of a server of the configuration is listed
+// nowhere until it is called otherwise, and has taken nothing from that server.
+func TestAliasTakenLater(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var detached []string
+		conf := usual()
+		conf.Aliases = map[string]string{mac: "kitchen"}
+		taken := false
+		h := open(t, conf, func(o *device.Options) {
+			attach, detach := o.Attach, o.Detach
+			o.Attach = func(ctx context.Context, def hub.Server) error {
+				if taken {
+					return hub.E(message.ServerExists, nil, "server", def.Key)
+				}
+				return attach(ctx, def)
+			}
+			o.Detach = func(key, name string) {
+				detached = append(detached, key+" of "+name)
+				detach(key, name)
+			}
+		})
+		s := h.here(voice.FW(mac))
+		taken = true
+		s.Drop()
+		synctest.Wait()
+		h.dial(voice.FW(mac))
+		synctest.Wait()
+		if st := h.status(mac); st.Reason == nil || st.Reason.Code != message.DeviceAliasTaken || !slices.Equal(detached, []string{"kitchen of " + mac}) {
+			t.Errorf("%+v, detached %q", st, detached)
 		}
 	})
 }

@@ -42,10 +42,10 @@ type Options struct {
 	Devices hub.Devices // in force until [Door.Apply]
 
 	// Attach has a device's tools listed, or listed anew, and waits until they are;
-	// Detach undoes it. See [control.Control.Attach] for both. They ask [Door.Serve]
+	// Detach undoes it, unless another one's are listed under the key by now. See [control.Control.Attach] for both. They ask [Door.Serve]
 	// for the tools.
 	Attach func(ctx context.Context, def hub.Server) error
-	Detach func(key string)
+	Detach func(key, name string)
 
 	Key        []byte // that tokens of devices are made with
 	ClientInfo []byte // JSON object: name and version of the hub
@@ -57,6 +57,10 @@ type Options struct {
 	Client *http.Client
 
 	Language func() message.Lang // of who does not say which they want; nil for English
+
+	// Notable reports whether one more refusal of somebody at an address is to be
+	// logged; nil for each. Everybody on the network can have himself refused.
+	Notable func(remote string) bool
 }
 
 // Door is the door for devices, and knows which there are. Safe for concurrent use.
@@ -127,16 +131,29 @@ func (d *Door) Apply(conf hub.Devices) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.conf = conf
+	moved := d.rename()
+	var here []*link
 	for _, dev := range d.devices {
 		l := dev.link
 		switch {
 		case l == nil:
 		case l.trusted && !allows(conf, dev.id):
 			l.close(websocket.StatusPolicyViolation, "not allowed any more", hub.E(message.DeviceRefused, nil, "device", dev.id))
-		case l.ready && !d.over:
-			d.work.Go(func() { l.list() })
+		case l.ready:
+			here = append(here, l)
 		}
 	}
+	if d.over {
+		return
+	}
+	d.work.Go(func() {
+		for _, dev := range moved {
+			d.yield(dev)
+		}
+		for _, l := range here {
+			d.work.Go(l.list)
+		}
+	})
 }
 
 // Statuses tells about every device that has been here since the hub started, in the
@@ -165,6 +182,22 @@ func (d *Door) Log(name string, after uint64) (lines []hub.LogLine, more <-chan 
 	}
 	lines, more = dev.book.after(after)
 	return lines, more, true
+}
+
+// Identify is the id of the device that somebody means by an id or an alias, also of one
+// that has not been here; it reports false for what no device can call itself.
+func (d *Door) Identify(name string) (id string, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if dev := d.named(name); dev != nil {
+		return dev.id, true
+	}
+	for _, id := range slices.Sorted(maps.Keys(d.conf.Aliases)) {
+		if d.conf.Aliases[id] == name {
+			return id, nameable(id)
+		}
+	}
+	return name, nameable(name)
 }
 
 // Token makes a token with which the device, and of it the program with the client
@@ -203,7 +236,9 @@ func (d *Door) language(r *http.Request) message.Lang {
 
 // refuse answers a request with an error.
 func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
-	d.opt.Log.Info("a device was refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", status, "reason", e)
+	if d.opt.Notable == nil || d.opt.Notable(r.RemoteAddr) {
+		d.opt.Log.Info("a device was refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", status, "reason", e)
+	}
 	http.Error(w, e.In(d.language(r)), status)
 }
 

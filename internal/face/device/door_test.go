@@ -2,6 +2,7 @@ package device_test
 
 import (
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -182,4 +183,22 @@ func TestRequirement29Hello(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Refusals are logged only as far as somebody wants to have them.
+func TestRefusalsAreBounded(t *testing.T) {
+	in(t, func(t *testing.T) {
+		var log strings.Builder
+		left := 2
+		h := open(t, hub.Devices{}, func(o *device.Options) {
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			o.Notable = func(string) bool { left--; return left >= 0 }
+		})
+		for range 5 {
+			h.request(http.MethodGet, device.PathSocket, "", "Device-Id", mac)
+		}
+		if got := strings.Count(log.String(), "a device was refused"); got != 2 {
+			t.Errorf("%d lines", got)
+		}
+	})
 }

@@ -50,6 +50,7 @@ type link struct {
 
 	ready  bool          // its tools are known; under the door's mu, as is listed
 	listed bool          // and they are listed, or are being
+	failed bool          // they could not be found out; under the door's mu as well
 	news   chan struct{} // holds a token while a change is to be told
 	heard  atomic.Int64  // frames that came
 	greets int           // of the reader alone
@@ -221,7 +222,7 @@ func (l *link) text(data io.Reader) error {
 			l.in = bytes.Buffer{} // it is somebody else's now
 		}
 	case "ping": // of the dialect, which counts as life for some
-		l.send([]byte(`{"type":"pong","session_id":"` + l.id + `"}`))
+		l.pong()
 	case "":
 		l.dev.junk.Add(1)
 		l.note(hub.LevelDebug, "what is no message", fmt.Sprintf("ignored %d bytes that are no message", l.in.Len()))
@@ -234,9 +235,13 @@ func (l *link) text(data io.Reader) error {
 	return nil
 }
 
+// pong is what the dialect says to a ping, and what no device minds.
+func (l *link) pong() { l.send([]byte(`{"type":"pong","session_id":"` + l.id + `"}`)) }
+
 // note writes to the device's log of something that may come often: once a minute for
 // each kind. What kinds there are the device chooses, so that they are bounded.
 func (l *link) note(level hub.LogLevel, kind, text string) {
+	kind = message.Quote(kind) // which is short
 	now := time.Now()
 	if last, ok := l.noted[kind]; ok && now.Sub(last) < time.Minute {
 		return

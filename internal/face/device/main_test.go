@@ -58,13 +58,13 @@ type house struct {
 }
 
 // open makes a house in which devices are let in by these settings.
-func open(t testing.TB, conf hub.Devices) *house {
+func open(t testing.TB, conf hub.Devices, adjust ...func(*device.Options)) *house {
 	t.Helper()
-	return openTo(t, conf, nil)
+	return openTo(t, conf, nil, adjust...)
 }
 
 // openTo is open with the client by which the door dials backends.
-func openTo(t testing.TB, conf hub.Devices, client *http.Client) *house {
+func openTo(t testing.TB, conf hub.Devices, client *http.Client, adjust ...func(*device.Options)) *house {
 	t.Helper()
 	h := &house{t: t, events: &bus.Bus{}, ended: &bus.Bus{}}
 	log := slog.New(slog.DiscardHandler)
@@ -80,11 +80,15 @@ func openTo(t testing.TB, conf hub.Devices, client *http.Client) *house {
 	if h.catalog, err = catalog.Open(catalog.Options{Bus: h.events, Log: log}); err != nil {
 		t.Fatal(err)
 	}
-	h.door = device.New(device.Options{
+	opt := device.Options{
 		Devices: conf, Key: []byte("a key of thirty-two bytes, or so"), ClientInfo: []byte(`{"name":"hub","version":"1"}`), Bus: h.events, Log: log, Client: client,
 		Attach: func(ctx context.Context, def hub.Server) error { return h.control.Attach(ctx, def) },
-		Detach: func(key string) { h.control.Detach(key) },
-	})
+		Detach: func(key, name string) { h.control.Detach(key, name) },
+	}
+	for _, one := range adjust {
+		one(&opt)
+	}
+	h.door = device.New(opt)
 	h.fleet = fleet.New(fleet.Options{
 		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: h.door.Serve, ClientInfo: []byte(`{"name":"hub","version":"1"}`),
 		Bus: h.events, Log: log, Listed: h.catalog.Listed, Withhold: h.catalog.Withhold, OnDemand: true,

@@ -1,8 +1,10 @@
 package device
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,9 @@ const (
 // replaceGrace is how long at least the tools of a device stay listed that has
 // connected anew, so that it has the time to tell them.
 const replaceGrace = time.Minute
+
+// keyPrefix begins the keys of devices without an alias, and no alias.
+const keyPrefix = "device-"
 
 // attachLimit bounds how long a device's tools take to be listed once they are known.
 const attachLimit = 30 * time.Second
@@ -141,7 +146,56 @@ func (d *Door) expire(dev *device) {
 	dev.book.add(hub.LevelInfo, "its tools are not listed any more")
 	d.changed(dev)
 	d.mu.Unlock()
-	d.opt.Detach(key)
+	d.opt.Detach(key, dev.id)
+}
+
+// rename gives every device the key that it is to have by the settings, all in one go:
+// an alias that is another one's now is free for that one at once. A key without an
+// alias stays its device's. What it returns are those whose server is listed under a
+// key that is theirs no more. The caller holds mu.
+func (d *Door) rename() (moved []*device) {
+	all := slices.SortedFunc(maps.Values(d.devices), func(a, b *device) int { return cmp.Compare(a.id, b.id) })
+	before := make(map[*device]string, len(all))
+	for _, dev := range all {
+		before[dev], dev.key = dev.key, ""
+	}
+	for _, dev := range all {
+		if aliasOf(d.conf, dev.id) != "" {
+			dev.key = d.keyFor(dev)
+		} else if strings.HasPrefix(before[dev], keyPrefix) {
+			dev.key = before[dev]
+		}
+	}
+	for _, dev := range all {
+		if dev.key == "" {
+			dev.key = d.keyFor(dev)
+		}
+		if dev.attached != "" && dev.attached != dev.key {
+			moved = append(moved, dev)
+		}
+	}
+	return moved
+}
+
+// yield has the server of a device not listed any more under a key that is not its own.
+// One that is here is listed anew after that; of one that is not, nothing is left.
+func (d *Door) yield(dev *device) {
+	dev.attaching.Lock()
+	defer dev.attaching.Unlock()
+	d.mu.Lock()
+	key := dev.attached
+	if key == "" || key == dev.key || d.over {
+		d.mu.Unlock()
+		return
+	}
+	dev.attached = ""
+	if dev.link == nil {
+		dev.stay()
+		dev.offer = offer{}
+		d.changed(dev)
+	}
+	d.mu.Unlock()
+	d.opt.Detach(key, dev.id)
 }
 
 // without notes that a device has no tools. What it had is listed as long as if it had
@@ -183,12 +237,12 @@ func (d *Door) keyFor(dev *device) string {
 	if all == "" {
 		all = "unnamed"
 	}
-	key := "device-" + all[max(0, len(all)-6):]
+	key := keyPrefix + all[max(0, len(all)-6):]
 	if taken(key) {
-		key = "device-" + all[max(0, len(all)-32):]
+		key = keyPrefix + all[max(0, len(all)-32):]
 	}
 	for n := 2; taken(key); n++ {
-		key = fmt.Sprintf("device-%s-%d", all[max(0, len(all)-32):], n)
+		key = fmt.Sprintf(keyPrefix+"%s-%d", all[max(0, len(all)-32):], n)
 	}
 	return key
 }
@@ -199,10 +253,10 @@ func (d *Door) keyFor(dev *device) string {
 func definition(conf hub.Devices, dev *device) hub.Server {
 	def := hub.Server{
 		Key: dev.key, Name: dev.id, Kind: hub.KindDevice, Enabled: true, AutoStart: true,
-		Priority: hub.PriorityRemote, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
+		Priority: hub.PriorityDevice, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
 		Instances: hub.Instances{Min: 1, Max: 1, Queue: 1},
 		Gate:      hub.Gate{Concurrency: 1, Queue: conf.Queue},
-		Tags:      []string{"device"},
+		Tags:      []string{"device"}, UserTools: true,
 	}
 	if def.Timeout <= 0 {
 		def.Timeout = hub.DefaultTimeout
@@ -238,19 +292,28 @@ func (l *link) list() {
 	dev.attached, l.listed = def.Key, true
 	d.mu.Unlock()
 	if before != "" && before != def.Key {
-		d.opt.Detach(before)
+		d.opt.Detach(before, dev.id)
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, attachLimit)
 	defer cancel()
 	err := hub.AsError(d.opt.Attach(ctx, def))
+	exists := err != nil && err.Code == message.ServerExists
+	if exists {
+		d.opt.Detach(def.Key, dev.id) // where it stood before a server of the configuration took the key
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if other := d.keyed(def.Key); other != nil && other != dev && other.link != nil && !d.over {
+		// The key was given to another one meanwhile, in whose place this one has been put.
+		other.link.listed = false
+		d.work.Go(other.link.list)
+	}
 	if dev.link != l {
 		return // there is another one, whose tools are listed after this
 	}
 	dev.reason = nil
 	if err != nil {
-		if dev.reason = err; err.Code == message.ServerExists {
+		if dev.reason = err; exists {
 			dev.attached = ""
 			dev.reason = hub.E(message.DeviceAliasTaken, err, "device", dev.id, "server", def.Key)
 		}

@@ -16,10 +16,13 @@ import (
 type Devices struct {
 	Statuses func() []hub.DeviceStatus
 	// Log is named by the id of a device or by its alias.
-	Log     func(device string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool)
-	Token   func(id, client string) string
-	Expires time.Duration // after which a token is of no use
-	Address func() string // at which devices dial in
+	Log   func(device string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool)
+	Token func(id, client string) string
+	// Identify is the id that a device's id or alias stands for, also of one that has not
+	// been here; false for what is none.
+	Identify func(device string) (id string, ok bool)
+	Expires  time.Duration // after which a token is of no use
+	Address  func() string // at which devices dial in
 }
 
 type (
@@ -96,11 +99,12 @@ func (d *Door) devices() {
 		if token == nil {
 			return nil, failed(unknownDevice(in.ID))
 		}
-		if strings.ContainsAny(in.ID+in.Body.Client, "|\r\n") {
-			return nil, failed(unfit(message.Say(`the id of a device, and "client", cannot have "|" or line breaks`)))
+		id, ok := d.opt.Devices.Identify(in.ID)
+		if _, fits := d.opt.Devices.Identify(in.Body.Client); !ok || in.Body.Client != "" && !fits {
+			return nil, failed(unfit(message.Say(`the id of a device, and "client", must be 1 to 128 ASCII characters without "|" and blanks`)))
 		}
 		return &deviceTokenOutput{api.DeviceToken{
-			Token: token(in.ID, in.Body.Client), Expires: time.Now().Add(d.opt.Devices.Expires).UTC().Truncate(time.Second),
+			Token: token(id, in.Body.Client), Expires: time.Now().Add(d.opt.Devices.Expires).UTC().Truncate(time.Second),
 		}}, nil
 	})
 	add(d, operation{
@@ -124,11 +128,32 @@ func (d *Door) callDevice(ctx context.Context, in *deviceCallInput) (*deviceCall
 	}
 	who := viewer(ctx, "")
 	who.Person = true
+	if err := d.owns(&who, &st, st.Alias+"__"+in.Body.Tool); err != nil {
+		return nil, failed(err)
+	}
 	result, err := d.do(ctx, &call.Request{Principal: principal(ctx), Viewer: who, Message: m, Lang: lang(ctx), Exchange: silent{}})
 	if err != nil {
 		return nil, failed(err)
 	}
 	return &deviceCallOutput{result}, nil
+}
+
+// owns makes sure that what a name stands for is a device's own tool: a server of the
+// configuration may be called as the device is, or have a tool whose whole name is this
+// one. What stands for nothing is told by the call itself.
+func (d *Door) owns(who *hub.Viewer, st *hub.DeviceStatus, name string) error {
+	view, err := d.opt.Catalog.View(*who)
+	if err != nil {
+		return err
+	}
+	e, ok := view.Tool(name)
+	if !ok {
+		e, ok = view.PeopleTool(name)
+	}
+	if ok && (e.Server.Kind != hub.KindDevice || e.Server.Name != st.ID) {
+		return hub.E(message.DeviceOffline, nil, "device", message.Quote(st.ID))
+	}
+	return nil
 }
 
 func (d *Door) deviceStatuses() []hub.DeviceStatus {
@@ -140,9 +165,15 @@ func (d *Door) deviceStatuses() []hub.DeviceStatus {
 
 // device is that with the id, which has no upper and lower case, or the alias.
 func (d *Door) device(id string) (hub.DeviceStatus, error) {
-	for _, st := range d.deviceStatuses() {
-		if strings.EqualFold(st.ID, id) || st.Alias == id {
-			return st, nil
+	all := d.deviceStatuses()
+	for _, is := range [...]func(st *hub.DeviceStatus) bool{
+		func(st *hub.DeviceStatus) bool { return strings.EqualFold(st.ID, id) }, // which is what the device's own door looks for first
+		func(st *hub.DeviceStatus) bool { return st.Alias == id },
+	} {
+		for _, st := range all {
+			if is(&st) {
+				return st, nil
+			}
 		}
 	}
 	return hub.DeviceStatus{}, unknownDevice(id)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 	fake "github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -164,4 +165,39 @@ func TestDevices(t *testing.T) {
 		h.do(ask{method: http.MethodGet, path: "/devices/none" + one, token: h.admin}).refused(http.StatusNotFound, message.DeviceUnknown)
 	}
 	h.change(http.MethodPost, "/devices/none/call", `{"tool":"x"}`).refused(http.StatusNotFound, message.DeviceUnknown)
+
+	// A token by the alias is the device's own; none is made that no device could show.
+	h.change(http.MethodPost, "/devices/kitchen/token", `{}`).into(http.StatusOK, &token)
+	if !h.devices.Verify(id, "", token.Token) {
+		t.Error("the token by the alias is not the device's")
+	}
+	h.change(http.MethodPost, "/devices/two%20words/token", `{}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+	h.change(http.MethodPost, "/devices/"+id+"/token", `{"client":"two words"}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+}
+
+// What is called of a device runs on the device, or nowhere: not on a server of the
+// configuration that is called as the device is.
+func TestDeviceCallIsTheDevices(t *testing.T) {
+	h := open(t, `{"mcpServers":{"kitchen":{"command":`+quote(rig.FaultServer(t))+`,"env":{"GORACE":"atexit_sleep_ms=0"}}},"devices":{"aliases":{"aa:bb:cc:dd:ee:01":"kitchen"}}}`)
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	var server api.Server
+	h.change(http.MethodPost, "/servers/kitchen/start", "").into(http.StatusOK, &server)
+	const id = "aa:bb:cc:dd:ee:01"
+	esp := fake.FW(id)
+	esp.Token = h.devices.Token(id, "")
+	socket, _, err := esp.Dial(ctx, h.deviceAddress)
+	must(t, err)
+	defer socket.Drop()
+	var v api.Device
+	for v.Code != string(message.DeviceAliasTaken) {
+		if ctx.Err() != nil {
+			t.Fatalf("it stays %+v", v)
+		}
+		time.Sleep(time.Millisecond)
+		if a := h.do(ask{method: http.MethodGet, path: "/devices/" + id, token: h.admin}); a.status == http.StatusOK {
+			a.into(http.StatusOK, &v)
+		}
+	}
+	h.change(http.MethodPost, "/devices/"+id+"/call", `{"tool":"echo","arguments":{"text":"x"}}`).refused(http.StatusServiceUnavailable, message.DeviceOffline)
 }

@@ -23,14 +23,23 @@ type definition struct {
 // reachedAs reports whether what another definition says of how to be reached is the
 // same.
 func (d *definition) reachedAs(other *definition) bool {
-	if d.URL != other.URL || d.Enabled != other.Enabled || (d.device == nil) != (other.device == nil) {
+	if d.Enabled != other.Enabled || !d.leadsTo(other) {
+		return false
+	}
+	return d.device == nil || d.device.Query == other.device.Query && d.device.KeepAlive == other.device.KeepAlive
+}
+
+// leadsTo reports whether another definition has the same address, and shows the same
+// credentials there: the peer is the same then.
+func (d *definition) leadsTo(other *definition) bool {
+	if d.URL != other.URL || (d.device == nil) != (other.device == nil) {
 		return false
 	}
 	if d.device == nil {
 		return true
 	}
 	a, b := d.device, other.device
-	return a.OTA == b.OTA && a.Token == b.Token && a.DeviceID == b.DeviceID && a.ClientID == b.ClientID && a.Query == b.Query && a.KeepAlive == b.KeepAlive
+	return a.OTA == b.OTA && a.Token == b.Token && a.DeviceID == b.DeviceID && a.ClientID == b.ClientID
 }
 
 // refused is the error of one that does not let the hub in.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -21,7 +22,7 @@ const maxDiscovery = 64 << 10
 // hub connects to it.
 func (e *endpoint) wheretoBackend(ctx context.Context, def *definition) (whereabouts, ending) {
 	b := def.device
-	token, _, err := e.set.opt.Resolve(b.Token)
+	token, values, err := e.set.opt.Resolve(b.Token)
 	if err != nil {
 		return whereabouts{}, ending{reason: hub.E(message.BackendTokenUnusable, err, "backend", e.name).With("detail", message.Cause(err))}
 	}
@@ -41,19 +42,16 @@ func (e *endpoint) wheretoBackend(ctx context.Context, def *definition) (whereab
 			token = found.Token
 		}
 	}
-	if token != "" {
-		secrets = append(secrets, token)
-	}
 	// What was discovered is another's text: it has no placeholders of this hub's.
 	resolve := e.resolve
 	if b.URL == "" {
-		resolve = e.checked
+		resolve = func(address string) (string, []string, *hub.Error) { return e.checked(address, nil) }
 	}
-	address, fault := resolve(address)
+	address, its, fault := resolve(address)
 	if fault != nil {
 		return whereabouts{}, ending{reason: fault}
 	}
-	secrets = append(secrets, words.Secrets(address)...)
+	secrets = ordered(append(append(append(secrets, token), its...), values...))
 	if b.Query {
 		return whereabouts{address: withDevice(address, device, client, token), secrets: secrets}, ending{}
 	}
@@ -81,13 +79,13 @@ func (e *endpoint) discover(ctx context.Context, ota string, header http.Header)
 	failed := func(err error, detail message.Phrase) (words.Discovered, []string, ending) {
 		return words.Discovered{}, nil, ending{reason: hub.E(message.BackendUndiscovered, err, "backend", e.name).With("detail", detail)}
 	}
-	filled, _, err := e.set.opt.Resolve(ota)
+	filled, values, err := e.set.opt.Resolve(ota)
 	if err != nil {
 		return failed(err, message.Cause(err))
 	}
 	address := trimmed(filled)
-	asked = append(words.Secrets(address), header.Get("Authorization"), strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
-	asked = withoutEmpty(asked)
+	asked = append(words.Secrets(address, values...), header.Get("Authorization"), strings.TrimPrefix(header.Get("Authorization"), "Bearer "))
+	asked = ordered(asked)
 	var server struct{ Name, Version string }
 	_ = json.Unmarshal(e.set.opt.ServerInfo, &server) // the hub's own
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(deviceReport(header, server.Name, server.Version)))
@@ -128,14 +126,11 @@ func (e *endpoint) discover(ctx context.Context, ota string, header http.Header)
 	return found, asked, ending{}
 }
 
-func withoutEmpty(all []string) []string {
-	kept := all[:0]
-	for _, s := range all {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+// ordered are secrets as [words.Redact] wants them: the longest first, none empty.
+func ordered(all []string) []string {
+	all = slices.DeleteFunc(all, func(s string) bool { return s == "" })
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
 }
 
 // deviceReport is what a device says of itself where it asks for its backend.

@@ -73,12 +73,14 @@ func (c *conversation) open(raw []byte, limit int) {
 		c.junk("plain text")
 	case e.Greets():
 		if c.device.greets(e.SessionID()) {
-			c.endpoint.connected()
+			c.connected()
 		}
 	case e.Type == "mcp" && e.Payload != nil:
 		c.one(e.Payload, e.SessionID(), limit)
+	case e.Type == "mcp", e.Type == "":
+		c.junk("a message of the type " + message.Quote(e.Type))
 	default:
-		c.junk("a message of the type " + message.Quote(words.Redact(e.Type, c.secrets)))
+		c.ignore("a message of the type " + message.Quote(words.Redact(e.Type, c.secrets)))
 	}
 }
 
@@ -134,11 +136,12 @@ func (d *deviceSide) due(kind string) bool {
 }
 
 // ending is what a close means that would be of the kind at an endpoint.
-func (d *deviceSide) ending(kind words.Ending, code int) words.Ending {
+// Lasted is how long ago the backend has greeted.
+func (d *deviceSide) ending(kind words.Ending, code int, lasted time.Duration) words.Ending {
 	if !d.isGreeted() {
 		return kind // it was refused, in whatever words
 	}
-	return words.OfBackendClose(kind, code)
+	return words.OfBackendClose(kind, code, lasted)
 }
 
 // severity is how much an ending matters.

@@ -21,7 +21,7 @@ func (c *conversation) call(m *asked) {
 	id := string(m.ID.Of(m.Raw))
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	this := &underWay{cancel}
-	most := cap(c.slots) + c.def.Queue
+	most := def.Concurrency + def.Queue
 	c.mu.Lock()
 	full := c.count >= most
 	if !full {
@@ -92,29 +92,32 @@ func (c *conversation) make(ctx context.Context, m *asked, def *definition, arri
 	left := def.Deadline - time.Since(arrived)
 	timer := time.NewTimer(left)
 	defer timer.Stop()
+	turn := c.slots.enter()
+	defer c.slots.leave(turn)
 	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
+	case <-turn:
 	case <-timer.C:
-		return nil, hub.E(message.EndpointBusy, nil, "limit", number(cap(c.slots)+c.def.Queue))
+		return nil, hub.E(message.EndpointBusy, nil, "limit", number(def.Concurrency+def.Queue))
 	case <-ctx.Done():
 		return nil, hub.E(message.Cancelled, context.Cause(ctx))
 	}
-	names, err := c.targets(m)
+	switch { // chance has decided if there was a slot by then as well
+	case ctx.Err() != nil:
+		return nil, hub.E(message.Cancelled, context.Cause(ctx))
+	case time.Since(arrived) >= def.Deadline:
+		return nil, hub.E(message.EndpointBusy, nil, "limit", number(def.Concurrency+def.Queue))
+	}
+	names, requests, err := c.targets(m)
 	if err != nil {
 		return nil, err
 	}
+	by := call.Deadline{After: def.Deadline, Since: arrived, Cancel: def.CancelLate, Unread: unread}
+	if def.device != nil {
+		by.Unread = 0 // a backend's new session begins anew
+	}
 	var res *call.Result
 	for i, name := range names {
-		request, err := renamed(m, name)
-		if err != nil {
-			return nil, err
-		}
-		res, err = e.set.opt.Call.DoBy(ctx, &call.Request{
-			Principal: e.principal(), Viewer: e.viewer(), SessionRef: hub.SessionRef("xiaozhi " + e.name),
-			Message: request, Lang: e.language(), Exchange: unheard{},
-		}, call.Deadline{After: def.Deadline - time.Since(arrived), Cancel: def.CancelLate})
-		if err == nil {
+		if res, err = e.set.opt.Call.DoBy(ctx, requests[i], by); err == nil {
 			break
 		}
 		if i == len(names)-1 || ctx.Err() != nil || !call.Spared(err) {
@@ -128,22 +131,50 @@ func (c *conversation) make(ctx context.Context, m *asked, def *definition, arri
 	return res, nil
 }
 
+// unread is how long the result of a call is kept that an endpoint's connection did not
+// last for: as long as a peer that asks again may take to be back. What is said later
+// is another wish.
+const unread = time.Minute
+
 // targets are the names in the catalog of the tool that a call asks for, and of those
-// that may stand in for it.
-func (c *conversation) targets(m *asked) ([]string, error) {
+// that may stand in for it, and the request to each. One that has the call already, and
+// goes on with it, comes first.
+func (c *conversation) targets(m *asked) ([]string, []*call.Request, error) {
 	name, ok := wire.String(m.Raw, m.Member("name"))
 	if !ok {
-		return nil, hub.E(message.ParamsInvalid, nil).With("detail", message.Say(`"%s" has to be a string`, "name"))
+		return nil, nil, hub.E(message.ParamsInvalid, nil).With("detail", message.Say(`"%s" has to be a string`, "name"))
 	}
-	o, err := c.endpoint.offer()
+	e := c.endpoint
+	o, err := e.offer()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	own, ok := o.target(name)
 	if !ok {
-		return nil, hub.E(message.ToolUnknown, nil, "tool", message.Quote(name))
+		return nil, nil, hub.E(message.ToolUnknown, nil, "tool", message.Quote(name))
 	}
-	return append([]string{own}, o.spare[own]...), nil
+	names := append([]string{own}, o.spare[own]...)
+	requests := make([]*call.Request, len(names))
+	for i, name := range names {
+		renamed, err := renamed(m, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		requests[i] = &call.Request{
+			Principal: e.principal(), Viewer: e.viewer(), SessionRef: hub.SessionRef("xiaozhi " + e.name),
+			Message: renamed, Lang: e.language(), Exchange: unheard{},
+		}
+		if o.filtered() {
+			requests[i].Offered = o.allows
+		}
+	}
+	if len(names) > 1 {
+		if at := slices.IndexFunc(requests, e.set.opt.Call.WentOn); at > 0 {
+			names[0], names[at] = names[at], names[0]
+			requests[0], requests[at] = requests[at], requests[0]
+		}
+	}
+	return names, requests, nil
 }
 
 // renamed is the request as the catalog knows the tool. Nothing else is left of it but

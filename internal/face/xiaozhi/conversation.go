@@ -42,8 +42,9 @@ type conversation struct {
 	def      *definition // as it was when the connection was made
 	secrets  []string
 	out      *outbox
-	slots    chan struct{} // holds one for each call that is carried out
+	slots    *slots        // of calls that are carried out
 	news     chan struct{} // holds one if the tools may be others
+	changed  chan struct{} // holds one if the definition may be another
 	device   *deviceSide   // nil unless the hub is a device here
 
 	ctx context.Context //nolint:containedctx // of the conversation; its cause says why that ends
@@ -57,6 +58,7 @@ type conversation struct {
 	calls  map[string][]*underWay // by the raw id
 	count  int                    // of the calls that were taken and are not answered
 	listed uint64                 // the sum of the list that was given last
+	since  time.Time              // when it could be used first; zero before
 	all    sync.WaitGroup
 }
 
@@ -65,8 +67,9 @@ type underWay struct{ cancel context.CancelCauseFunc }
 
 func newConversation(e *endpoint, conn *websocket.Conn, def *definition, secrets []string) *conversation {
 	c := &conversation{
-		endpoint: e, conn: conn, def: def, secrets: secrets, out: newOutbox(), slots: make(chan struct{}, def.Concurrency),
-		news: make(chan struct{}, 1), calls: make(map[string][]*underWay),
+		endpoint: e, conn: conn, def: def, secrets: secrets, out: newOutbox(),
+		slots: &slots{limit: func() int { return e.def.Load().Concurrency }},
+		news:  make(chan struct{}, 1), changed: make(chan struct{}, 1), calls: make(map[string][]*underWay),
 	}
 	if def.device != nil {
 		c.device = newDeviceSide()
@@ -92,19 +95,48 @@ func (c *conversation) run(ctx context.Context, over func(*ending)) ending {
 	if c.device != nil {
 		c.all.Go(c.greet)
 	}
-	c.all.Go(func() { c.leave(cut) })
-	err := c.read(reading)
-	c.end(err)
-	end := c.ending(context.Cause(c.ctx))
-	over(&end)
+	var end ending
+	c.all.Go(func() {
+		<-c.ctx.Done()
+		end = c.ending(context.Cause(c.ctx))
+		over(&end)
+		c.leave(cut)
+	})
+	c.end(c.read(reading))
 	c.all.Wait()
 	return end
 }
 
-// leave closes the connection once the conversation is over, in good order if the
+// connected notes that the conversation can be used from now on.
+func (c *conversation) connected() {
+	c.mu.Lock()
+	c.since = time.Now()
+	c.mu.Unlock()
+	c.endpoint.connected(c)
+}
+
+// lasted is for how long the conversation could be used.
+func (c *conversation) lasted() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.since.IsZero() {
+		return 0
+	}
+	return time.Since(c.since)
+}
+
+// follow has the conversation follow another definition of the endpoint.
+func (c *conversation) follow() {
+	c.slots.advance()
+	select {
+	case c.changed <- struct{}{}:
+	default:
+	}
+}
+
+// leave closes the connection of a conversation that is over, in good order if the
 // peer is there for that.
 func (c *conversation) leave(cut context.CancelFunc) {
-	<-c.ctx.Done()
 	code, reason := websocket.StatusNormalClosure, ""
 	switch cause := context.Cause(c.ctx); {
 	case errors.Is(cause, errSilent), errors.Is(cause, errUnread):
@@ -135,7 +167,11 @@ func (c *conversation) read(ctx context.Context) error {
 			if _, err := io.Copy(io.Discard, frame); err != nil {
 				return err
 			}
-			c.junk("a binary frame")
+			if c.device != nil {
+				c.ignore("a binary frame") // sound
+			} else {
+				c.junk("a binary frame")
+			}
 			continue
 		}
 		limit := c.endpoint.def.Load().MaxMessage
@@ -204,14 +240,20 @@ func (c *conversation) one(raw, session []byte, limit int) {
 }
 
 // junk counts what is no message.
-func (c *conversation) junk(what string) {
-	n := c.endpoint.tally.junk.Add(1)
+func (c *conversation) junk(what string) { c.skip(&c.endpoint.tally.junk, hub.LevelWarning, what) }
+
+// ignore counts what a backend says to its device that is none of the hub's business:
+// what was understood, sound, what is to be shown.
+func (c *conversation) ignore(what string) { c.skip(&c.endpoint.tally.ignored, hub.LevelInfo, what) }
+
+func (c *conversation) skip(count *atomic.Int64, level hub.LogLevel, what string) {
+	n := count.Add(1)
 	told := n&(n-1) == 0 // ever more rarely: some peers send a lot of it
 	if c.device != nil {
 		told = c.device.due(what)
 	}
 	if told {
-		c.endpoint.journal.add(hub.LevelWarning, "skipped "+what+", "+number(int(n))+" so far")
+		c.endpoint.journal.add(level, "skipped "+what+", "+number(int(n))+" so far")
 	}
 }
 
@@ -246,22 +288,42 @@ func (c *conversation) write(ctx context.Context) {
 		cancel()
 		if err != nil {
 			if late && ctx.Err() == nil {
-				err = errUnread
+				c.end(errUnread)
+				return
 			}
-			c.end(err)
+			c.broken(err)
 			return
 		}
 	}
 }
 
+// broken notes that the connection was found closed, or broken, in some way that does
+// not say by whom. Reading tells, at once: of a close its code, which counts.
+func (c *conversation) broken(err error) {
+	limit := time.NewTimer(time.Second)
+	defer limit.Stop()
+	select {
+	case <-c.ctx.Done():
+	case <-limit.C:
+		c.end(err)
+	}
+}
+
 // ending is what the end of the conversation means.
 func (c *conversation) ending(cause error) ending {
+	lasted := c.lasted()
+	end := c.meaning(cause, lasted)
+	end.lasted = lasted
+	return end
+}
+
+func (c *conversation) meaning(cause error, lasted time.Duration) ending {
 	name := c.endpoint.name
 	if closed, ok := errors.AsType[websocket.CloseError](cause); ok {
 		code, said := int(closed.Code), message.Quote(words.Redact(closed.Reason, c.secrets))
 		end := ending{kind: words.OfClose(code, closed.Reason), code: code, said: said}
 		if c.device != nil {
-			end.kind = c.device.ending(end.kind, code)
+			end.kind = c.device.ending(end.kind, code, lasted)
 		}
 		switch end.kind {
 		case words.EndingAuth:

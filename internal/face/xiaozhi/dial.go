@@ -68,8 +68,8 @@ func (e *endpoint) whereto(ctx context.Context, def *definition) (whereabouts, e
 	if def.device != nil {
 		return e.wheretoBackend(ctx, def)
 	}
-	address, fault := e.resolve(def.URL)
-	return whereabouts{address: address, secrets: words.Secrets(address)}, ending{reason: fault}
+	address, secrets, fault := e.resolve(def.URL)
+	return whereabouts{address: address, secrets: secrets}, ending{reason: fault}
 }
 
 // errLate is said as a term.
@@ -88,30 +88,31 @@ func causeOf(err error, secrets []string) message.Phrase {
 }
 
 // resolve is the address that is dialled: as it is written, to the byte, with its
-// placeholders filled in.
-func (e *endpoint) resolve(text string) (string, *hub.Error) {
-	filled, _, err := e.set.opt.Resolve(text)
+// placeholders filled in. Secrets are what of it must stand in no text.
+func (e *endpoint) resolve(text string) (address string, secrets []string, _ *hub.Error) {
+	filled, values, err := e.set.opt.Resolve(text)
 	if known, ok := errors.AsType[*hub.Error](err); ok {
-		return "", known
+		return "", nil, known
 	}
 	if err != nil {
-		return "", hub.E(message.EndpointURLInvalid, nil, "endpoint", e.name).With("detail", message.Cause(err))
+		return "", nil, hub.E(message.EndpointURLInvalid, nil, "endpoint", e.name).With("detail", message.Cause(err))
 	}
-	return e.checked(filled)
+	return e.checked(filled, values)
 }
 
-// checked is an address if it can be dialled.
-func (e *endpoint) checked(address string) (string, *hub.Error) {
-	unusable := func(detail message.Phrase) *hub.Error {
-		return hub.E(message.EndpointURLInvalid, nil, "endpoint", e.name).With("detail", detail)
+// checked is an address if it can be dialled, and what must stand in no text of it and
+// of the values that were filled into it.
+func (e *endpoint) checked(address string, values []string) (_ string, secrets []string, _ *hub.Error) {
+	unusable := func(detail message.Phrase) (string, []string, *hub.Error) {
+		return "", nil, hub.E(message.EndpointURLInvalid, nil, "endpoint", e.name).With("detail", detail)
 	}
 	address = trimmed(address)
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "":
-		return "", unusable(message.Say("it is no URL"))
+		return unusable(message.Say("it is no URL"))
 	case u.Scheme != "ws" && u.Scheme != "wss":
-		return "", unusable(message.Say("it does not begin with ws:// or wss://"))
+		return unusable(message.Say("it does not begin with ws:// or wss://"))
 	}
-	return address, nil
+	return address, words.Secrets(address, values...), nil
 }

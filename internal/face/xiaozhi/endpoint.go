@@ -36,6 +36,7 @@ type endpoint struct {
 	peer      string             // what the last one called itself
 	refreshed time.Time          // when it was last dialled anew because of the tools
 	quit      context.CancelFunc // nil if it was not started
+	gone      bool               // it was stopped, and is not started any more
 	done      chan struct{}
 }
 
@@ -43,6 +44,7 @@ type endpoint struct {
 // peer was heard last, and its last ping.
 type tally struct {
 	connects, calls, truncated, late, junk atomic.Int64
+	ignored                                atomic.Int64 // frames that are for a device, and none of them junk
 	heard, pinged                          atomic.Int64 // in nanoseconds since 1970
 }
 
@@ -59,7 +61,7 @@ func newEndpoint(set *Endpoints, def definition, twin string) *endpoint {
 		e.set.opt.Log.Warn("an endpoint has the same address as another, and is not connected", "endpoint", def.Name, "other", twin)
 		e.journal.add(hub.LevelWarning, e.now.Reason.In(message.English))
 	case def.Enabled:
-		e.now.State = hub.EndpointConnecting
+		e.now.State = hub.EndpointStopped // until it is started
 	}
 	return e
 }
@@ -71,7 +73,13 @@ func (e *endpoint) follows(def definition, twin string) bool {
 		return false
 	}
 	e.def.Store(&def)
-	e.toolsChanged()
+	e.mu.Lock()
+	talk := e.talk
+	e.mu.Unlock()
+	if talk != nil {
+		talk.follow()
+		talk.toolsChanged()
+	}
 	return true
 }
 
@@ -83,40 +91,52 @@ func (e *endpoint) inherit(old *endpoint) {
 	}
 }
 
-// start has the endpoint dialled, if it is to be.
+// start has the endpoint dialled, if it is to be: not one that was stopped, as may
+// have been done meanwhile.
 func (e *endpoint) start(life context.Context) {
 	if e.twin != "" || !e.def.Load().Enabled {
 		return
 	}
-	ctx, quit := context.WithCancel(life)
 	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.gone {
+		return
+	}
+	ctx, quit := context.WithCancel(life)
 	e.quit = quit
-	e.mu.Unlock()
+	e.now.State = hub.EndpointConnecting
 	go e.run(ctx)
 }
 
-// stop closes the endpoint, and returns when that is done.
+// stop closes the endpoint for good, and returns when that is done.
 func (e *endpoint) stop(as hub.EndpointState) {
 	e.mu.Lock()
+	e.gone = true
 	quit := e.quit
 	e.mu.Unlock()
-	if quit != nil {
-		quit()
-		<-e.done
-	}
 	e.become(hub.EndpointStatus{State: as})
+	if quit == nil {
+		return
+	}
+	quit()
+	<-e.done
+	e.mu.Lock()
+	other := e.now.State != as // which it came to before it knew
+	e.mu.Unlock()
+	if other {
+		e.become(hub.EndpointStatus{State: as})
+	}
 }
 
 // reconnect has the endpoint dialled at once.
 func (e *endpoint) reconnect() bool {
 	e.mu.Lock()
-	talk, started := e.talk, e.quit != nil
-	e.mu.Unlock()
-	if !started {
+	defer e.mu.Unlock()
+	if e.quit == nil {
 		return false
 	}
-	if talk != nil {
-		talk.end(errAsked)
+	if e.talk != nil {
+		e.talk.end(errAsked)
 		return true
 	}
 	select {
@@ -143,7 +163,8 @@ type ending struct {
 	reason *hub.Error
 	code   int // of the close; 0 for none
 	said   string
-	again  bool // it was ended here, to be dialled anew at once
+	again  bool          // it was ended here, to be dialled anew at once
+	lasted time.Duration // for which the connection could be used
 }
 
 // run keeps the endpoint connected until ctx ends.
@@ -155,16 +176,15 @@ func (e *endpoint) run(ctx context.Context) {
 		def := e.def.Load()
 		pause.Delay, pause.Max, pause.Even = def.Delay, def.MaxDelay, def.device != nil
 		e.become(hub.EndpointStatus{State: hub.EndpointConnecting})
-		began := time.Now()
 		end := e.once(ctx, def)
 		if ctx.Err() != nil {
 			return
 		}
+		if end.lasted >= healthy {
+			pause.Reset()
+		}
 		if wait = 0; end.again {
 			continue
-		}
-		if time.Since(began) >= healthy {
-			pause.Reset()
 		}
 		wait = pause.Next(end.kind, rand.Float64()) //nolint:gosec // chance, and no secret
 		e.lost(&end, wait)
@@ -197,9 +217,13 @@ func (e *endpoint) once(ctx context.Context, def *definition) ending {
 	talk := newConversation(e, conn, def, secrets)
 	e.mu.Lock()
 	e.talk = talk
+	select { // who asked for this connection has it
+	case <-e.kick:
+	default:
+	}
 	e.mu.Unlock()
 	if talk.device == nil { // a backend has to greet first
-		e.connected()
+		talk.connected()
 	}
 	return talk.run(ctx, func(end *ending) {
 		e.mu.Lock()
@@ -212,9 +236,17 @@ func (e *endpoint) once(ctx context.Context, def *definition) ending {
 	})
 }
 
-// connected notes that the endpoint can be used.
-func (e *endpoint) connected() {
-	e.become(hub.EndpointStatus{State: hub.EndpointConnected})
+// connected notes that the endpoint can be used by a conversation, unless that is over
+// by now.
+func (e *endpoint) connected(talk *conversation) {
+	e.mu.Lock()
+	if e.talk != talk || e.gone {
+		e.mu.Unlock()
+		return
+	}
+	e.put(hub.EndpointStatus{State: hub.EndpointConnected})
+	e.mu.Unlock()
+	e.tell()
 	e.journal.add(hub.LevelInfo, "connected")
 	e.set.opt.Log.Info("an endpoint is connected", "endpoint", e.name)
 }
@@ -249,6 +281,13 @@ func (e *endpoint) lost(end *ending, wait time.Duration) {
 // How it was closed last stays known.
 func (e *endpoint) become(next hub.EndpointStatus) {
 	e.mu.Lock()
+	e.put(next)
+	e.mu.Unlock()
+	e.tell()
+}
+
+// put is become without telling of it. The caller holds mu.
+func (e *endpoint) put(next hub.EndpointStatus) {
 	if next.CloseCode == 0 {
 		next.CloseCode, next.CloseReason = e.now.CloseCode, e.now.CloseReason
 	}
@@ -256,7 +295,10 @@ func (e *endpoint) become(next hub.EndpointStatus) {
 		next.Since = e.now.Since
 	}
 	e.now = next
-	e.mu.Unlock()
+}
+
+// tell publishes how the endpoint stands.
+func (e *endpoint) tell() {
 	if e.set.opt.Bus != nil {
 		e.set.opt.Bus.Publish(hub.EndpointChanged{Status: e.status(), Device: e.set.identities != nil})
 	}

@@ -157,6 +157,12 @@ func (e *Endpoints) apply(all []definition) {
 		gone = append(gone, old)
 	}
 	stopAll(gone, hub.EndpointDisabled) // before others dial what may be the same address
+	for _, old := range gone {
+		if !slices.ContainsFunc(next, func(one *endpoint) bool { return one.name == old.name && one.def.Load().leadsTo(old.def.Load()) }) {
+			who := old.principal()
+			e.opt.Call.Forget(&who) // whoever has the name next is somebody else
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.order = next
@@ -173,27 +179,32 @@ func (e *Endpoints) identity(def *definition) string {
 		if def.device.DeviceID == "" {
 			return def.Name // a device of its own
 		}
-		return e.filled(cmp.Or(def.URL, def.device.OTA)) + "\x00" + def.device.DeviceID
+		address, _ := e.filled(cmp.Or(def.URL, def.device.OTA))
+		return address + "\x00" + def.device.DeviceID
 	}
-	return e.filled(def.URL)
+	address, _ := e.filled(def.URL)
+	return address
 }
 
 // shown is the address of a definition without what is secret of it, and when its
 // token ends; zero if it does not say.
 func (e *Endpoints) shown(def *definition) (address string, expires time.Time) {
 	if def.device != nil {
-		return words.Mask(e.filled(cmp.Or(def.URL, def.device.OTA))), words.TokenExpiry(e.filled(def.device.Token))
+		address, values := e.filled(cmp.Or(def.URL, def.device.OTA))
+		token, _ := e.filled(def.device.Token)
+		return words.Mask(address, values...), words.TokenExpiry(token)
 	}
-	address = e.filled(def.URL)
-	return words.Mask(address), words.Expiry(address)
+	address, values := e.filled(def.URL)
+	return words.Mask(address, values...), words.Expiry(address)
 }
 
-// filled is a text with placeholders filled in if they can be.
-func (e *Endpoints) filled(text string) string {
-	if filled, _, err := e.opt.Resolve(text); err == nil {
-		text = filled
+// filled is a text with placeholders filled in if they can be, and the values that
+// are not to be shown.
+func (e *Endpoints) filled(text string) (_ string, values []string) {
+	if filled, values, err := e.opt.Resolve(text); err == nil {
+		return trimmed(filled), values
 	}
-	return trimmed(text)
+	return trimmed(text), nil
 }
 
 // stopAll ends endpoints side by side, and returns when they have ended.

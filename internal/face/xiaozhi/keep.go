@@ -19,11 +19,12 @@ const (
 
 // beat looks after the connection: one that is gone without a word is found by pings.
 func (c *conversation) beat() {
-	tick := time.NewTicker(c.def.Ping)
-	defer tick.Stop()
 	for {
+		def := c.endpoint.def.Load()
 		select {
-		case <-tick.C:
+		case <-time.After(def.Ping):
+		case <-c.changed:
+			continue
 		case <-c.ctx.Done():
 			return
 		}
@@ -32,11 +33,17 @@ func (c *conversation) beat() {
 			c.end(errSilent)
 			return
 		}
-		ctx, cancel := context.WithTimeout(c.ctx, c.def.PingTimeout)
+		ctx, cancel := context.WithTimeout(c.ctx, def.PingTimeout)
 		err := c.conn.Ping(ctx)
+		late := ctx.Err() != nil
 		cancel()
-		if err != nil && c.ctx.Err() == nil && c.heard.Load() == before {
+		switch {
+		case err == nil || c.ctx.Err() != nil || c.heard.Load() != before:
+		case late:
 			c.end(errSilent)
+			return
+		default:
+			c.broken(err)
 			return
 		}
 	}

@@ -172,3 +172,22 @@ func TestReq20NoFlapping(t *testing.T) {
 		<-done
 	})
 }
+
+// A close counts as what it says also while the hub writes, which fails then, too.
+func TestReq20EndingsWhileWriting(t *testing.T) {
+	bubble(t, tools(), func(t *testing.T, h *house) {
+		h.set.Apply([]hub.Endpoint{having("a")})
+		for range 300 {
+			s := h.next()
+			for id := range 5 {
+				must(t, s.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id)))
+			}
+			s.Close(4004, "Internal server error")
+			<-s.Over()
+			synctest.Wait()
+			if st := h.status("a"); st.Reason == nil || st.Reason.Code != message.EndpointFailing || st.CloseCode != 4004 {
+				t.Fatalf("closed with %d: %v", st.CloseCode, st.Reason)
+			}
+		}
+	})
+}

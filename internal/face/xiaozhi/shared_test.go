@@ -233,10 +233,13 @@ func TestReq6OneWriter(t *testing.T) {
 func TestReq7NoTokenAnywhere(t *testing.T) {
 	const token, encoded = "QUJDREVGR0hJSktMTU5PUA+/secret==", "eyJhbGciOi%2BJIUzI1NiJ9%2Fsecret%3D"
 	for name, its := range map[string][2]string{
-		"plain":   {"ws://peer/mcp_endpoint/mcp/?token=" + token, token},
-		"encoded": {"ws://peer/mcp/?x=1&token=" + encoded, "eyJhbGciOi+JIUzI1NiJ9/secret="},
-		"path":    {"ws://peer/mcp/" + strings.Repeat("tokeninpath", 4), strings.Repeat("tokeninpath", 4)},
-		"user":    {"ws://who:passwordsecret@peer/mcp/", "passwordsecret"},
+		"plain":    {"ws://peer/mcp_endpoint/mcp/?token=" + token, token},
+		"encoded":  {"ws://peer/mcp/?x=1&token=" + encoded, "eyJhbGciOi+JIUzI1NiJ9/secret="},
+		"path":     {"ws://peer/mcp/" + strings.Repeat("tokeninpath", 4), strings.Repeat("tokeninpath", 4)},
+		"user":     {"ws://who:passwordsecret@peer/mcp/", "passwordsecret"},
+		"key":      {"ws://peer/mcp/sk-abcdef1234secret0ab/x", "sk-abcdef1234secret0ab"},
+		"nameless": {"ws://peer/mcp/x?mysecretword", "mysecretword"},
+		"filled":   {"ws://peer/mcp/${secret:a}/x", "mysecretword"},
 	} {
 		url, echo := its[0], its[1]
 		t.Run(name, func(t *testing.T) {
@@ -264,10 +267,18 @@ func TestReq7NoTokenAnywhere(t *testing.T) {
 					all += w.Error()
 				}
 				for _, secret := range []string{"secret", "SktMTU5", "tokeninpathtoken", "QUJD", "eyJhb"} {
+					all = strings.ReplaceAll(all, "${secret:a}", "")
 					if strings.Contains(url, secret) && strings.Contains(all, secret) {
 						at := strings.Index(all, secret)
 						t.Errorf("%q stands in …%s…", secret, all[max(0, at-100):min(len(all), at+50)])
 					}
+				}
+			}, func(o *Options) {
+				o.Resolve = func(text string) (string, []string, error) {
+					if filled := strings.ReplaceAll(text, "${secret:a}", "mysecretword"); filled != text {
+						return filled, []string{"mysecretword"}, nil
+					}
+					return text, nil, nil
 				}
 			})
 		})
