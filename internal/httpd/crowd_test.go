@@ -52,6 +52,6 @@ func TestCrowd(t *testing.T) {
 }
 
 func isTimeout(err error) bool {
-	e, ok := err.(net.Error) //nolint:errorlint // of a Read
+	e, ok := err.(net.Error)
 	return ok && e.Timeout()
 }
