@@ -149,7 +149,7 @@ func (p *Pipeline) postponed(ctx context.Context, req *Request, t *task) (*Resul
 		pickup = v.MetaName(catalog.MetaTask)
 	}
 	e := hub.E(message.CallLate, nil, "tool", message.Quote(name), "task", t.id, "pickup", pickup)
-	return &Result{Reply: faulty(e, req.Lang), Task: t.id}, nil
+	return &Result{Reply: faulty(e, req.Lang), Task: t.id, Fault: e}, nil
 }
 
 // task is a call that goes on when its caller has been answered, and what came of it.

@@ -75,7 +75,7 @@ func TestLateForAll(t *testing.T) {
 		c, calls := dawdling(t, 15*time.Second, telling)
 		res, err := c.by(t.Context(), `{}`)
 		must(t, err)
-		if _, wrong, _ := told(t, res, nil); res.Task == "" || !wrong {
+		if _, wrong, _ := told(t, res, nil); res.Task == "" || !wrong || !hub.IsCode(res.Fault, message.CallLate) {
 			t.Fatalf("got %s", got(res))
 		}
 		answers := make(chan outcome)
@@ -136,7 +136,7 @@ func TestLateFailure(t *testing.T) {
 			must(t, err)
 			res, err := c.by(t.Context(), `{}`)
 			if err != nil {
-				if !strings.Contains(err.Error(), want) {
+				if !strings.Contains(err.Error(), want) || !hub.IsCode(err, message.ResponseTooBig) {
 					t.Errorf("got %v", err)
 				}
 				continue
@@ -249,6 +249,9 @@ func TestSpokenApproval(t *testing.T) {
 			text, wrong, id := told(t, res, err)
 			if took := time.Since(began); took >= 10*time.Second || took < 8*time.Second || res.Task != "" {
 				t.Errorf("answered after %v: %s", took, got(res))
+			}
+			if !hub.IsCode(res.Fault, message.ApprovalSpoken) {
+				t.Errorf("the code is of %v", res.Fault)
 			}
 			if !wrong || id == "" || strings.Contains(text, id) || !strings.Contains(text, "需要有人先确认") || !strings.Contains(text, "再说一遍") {
 				t.Errorf("said %q", text)

@@ -3,6 +3,7 @@ package device_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -154,7 +155,9 @@ func TestRequirement33NewSocketWins(t *testing.T) {
 		d := voice.FW(mac)
 		let := hangs(d)
 		old := h.here(d)
-		came := make(chan answer, 1)
+		came, served := make(chan answer, 1), make(chan error, 1)
+		r, w := io.Pipe()
+		go func() { served <- h.door.Serve(t.Context(), alias, r, w) }()
 		go func() { came <- h.ask(status, `{}`) }()
 		synctest.Wait()
 		began := time.Now()
@@ -162,6 +165,9 @@ func TestRequirement33NewSocketWins(t *testing.T) {
 		a := <-came
 		if a.err == nil || time.Since(began) > 50*time.Millisecond {
 			t.Errorf("the call of the old connection: %+v after %v", a, time.Since(began))
+		}
+		if err := hub.AsError(<-served); err == nil || !hub.IsCode(err.Err, message.DeviceReplaced) {
+			t.Errorf("the server of the old connection ends with %v", err)
 		}
 		<-old.Done()
 		if websocket.CloseStatus(old.Err()) != websocket.StatusNormalClosure {

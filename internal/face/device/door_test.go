@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/face/device"
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -116,8 +117,8 @@ func TestRequirement28OTA(t *testing.T) {
 		if _, _, body = h.request(http.MethodPost, device.PathOTA, "", "Device-Id", mac, "Origin", "http://evil.test"); strings.Contains(body, "token") {
 			t.Errorf("a page from elsewhere is given a token: %s", body)
 		}
-		if status, _, _ := h.request(http.MethodPost, device.PathOTA, ""); status != 400 {
-			t.Errorf("nameless: HTTP %d", status)
+		if status, _, said := h.request(http.MethodPost, device.PathOTA, ""); status != 400 || strings.TrimSpace(said) != hub.E(message.DeviceNameless, nil).In(message.English) {
+			t.Errorf("nameless: HTTP %d %s", status, said)
 		}
 		req := h.make(http.MethodGet, device.PathOTA, "", "Device-Id", mac)
 		req.Host = "evil.test" // a name that was pointed here
@@ -172,7 +173,7 @@ func TestRequirement29Hello(t *testing.T) {
 				s.Speak(nil)
 				synctest.Wait()
 				st := h.status(mac)
-				if !st.Online || st.Tools != tc.tools || len(h.tools(alias)) != tc.tools || (tc.tools == 0) != (st.Reason != nil) {
+				if !st.Online || st.Tools != tc.tools || len(h.tools(alias)) != tc.tools || (tc.tools == 0) != (st.Reason != nil) || st.Reason != nil && st.Reason.Code != message.DeviceWithoutMCP {
 					t.Errorf("%+v, listed %q", st, h.tools(alias))
 				}
 				for _, text := range s.Heard() {
@@ -195,7 +196,9 @@ func TestRefusalsAreBounded(t *testing.T) {
 			o.Notable = func(string) bool { left--; return left >= 0 }
 		})
 		for range 5 {
-			h.request(http.MethodGet, device.PathSocket, "", "Device-Id", mac)
+			if _, _, said := h.request(http.MethodGet, device.PathSocket, "", "Device-Id", mac); strings.TrimSpace(said) != hub.E(message.DeviceRefused, nil, "device", mac).In(message.English) {
+				t.Errorf("told %s", said)
+			}
 		}
 		if got := strings.Count(log.String(), "a device was refused"); got != 2 {
 			t.Errorf("%d lines", got)

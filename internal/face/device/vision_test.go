@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/face/device"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -107,21 +109,24 @@ func TestRequirement38Picture(t *testing.T) {
 		if a := h.ask(photo, `{"question":"again?"}`); !strings.Contains(a.result, "picture-") || strings.Contains(a.result, "image/jpeg") {
 			t.Errorf("a picture is there twice: %s", a.result)
 		}
+		refused, large := hub.E(message.DeviceRefused, nil, "device", mac), hub.E(message.PictureTooBig, nil, "limit", "1048576")
+		none := hub.E(message.PictureRefused, nil, "detail", "there is no picture in it")
 		for name, tc := range map[string]struct {
 			token  string
 			data   []byte
 			status int
+			fault  *hub.Error
 		}{
-			"no token":        {"", jpeg, 401},
-			"another token":   {"x" + token[1:], jpeg, 401},
-			"the own token":   {h.door.Token(mac, ""), jpeg, 401},
-			"too large":       {token, append(bytes.Clone(jpeg), make([]byte, 1<<20)...), 413},
-			"much too large":  {token, append(bytes.Clone(jpeg), make([]byte, 8<<20)...), 413},
-			"no picture":      {token, []byte("<script>"), 400},
-			"nothing in it":   {token, nil, 400},
-			"a sound picture": {token, jpeg, 200},
+			"no token":        {"", jpeg, 401, refused},
+			"another token":   {"x" + token[1:], jpeg, 401, refused},
+			"the own token":   {h.door.Token(mac, ""), jpeg, 401, refused},
+			"too large":       {token, append(bytes.Clone(jpeg), make([]byte, 1<<20)...), 413, large},
+			"much too large":  {token, append(bytes.Clone(jpeg), make([]byte, 8<<20)...), 413, large},
+			"no picture":      {token, []byte("<script>"), 400, none},
+			"nothing in it":   {token, nil, 400, none},
+			"a sound picture": {token, jpeg, 200, nil},
 		} {
-			if status, said := send(tc.token, "", tc.data); status != tc.status {
+			if status, said := send(tc.token, "", tc.data); status != tc.status || tc.fault != nil && strings.TrimSpace(said) != tc.fault.In(message.English) {
 				t.Errorf("%s: HTTP %d %s", name, status, said)
 			}
 		}

@@ -2,6 +2,7 @@ package xiaozhi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -211,7 +212,8 @@ func TestReq27Errors(t *testing.T) {
 // Who a backend does not let in is not asked again and again.
 func TestBackendRefuses(t *testing.T) {
 	lesson(t, tools(), func(t *testing.T, s *school) {
-		status := http.StatusUnauthorized
+		status, fault := http.StatusUnauthorized, error(nil)
+		s.set.set.opt.Resolve = func(text string) (string, []string, error) { return text, nil, fault }
 		s.backend.Endpoint.Status = func(*http.Request) int { return status }
 		s.set.Apply([]hub.Backend{being("a")})
 		synctest.Wait()
@@ -224,7 +226,13 @@ func TestBackendRefuses(t *testing.T) {
 		if st := s.stands("a"); st.State != hub.EndpointWaiting || st.Reason.Code != message.EndpointHTTPStatus {
 			t.Errorf("%+v", st)
 		}
-		status = 0
+		fault = errors.New("no such variable") // of its token
+		s.set.Reconnect("a")
+		time.Sleep(time.Millisecond)
+		if st := s.stands("a"); st.State != hub.EndpointWaiting || st.Reason.Code != message.BackendTokenUnusable {
+			t.Errorf("%+v", st)
+		}
+		status, fault = 0, nil
 		s.set.Reconnect("a")
 		s.talk(voice.BackendGOH)
 		s.set.Apply(nil)

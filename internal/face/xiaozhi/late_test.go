@@ -117,7 +117,7 @@ func TestReq17StillRuns(t *testing.T) {
 		for range 3 {
 			began := time.Now()
 			said, _, wrong := text(t, h.callTool(s, "0", "hub_task_result", `{"task_id":"`+id+`"}`))
-			if took := time.Since(began); took > 9*time.Second || !wrong || !strings.Contains(said, "still under way") {
+			if took := time.Since(began); took > 9*time.Second || !wrong || !strings.Contains(said, message.For(message.English, message.TaskRuns, message.Args{"task": id}).What) {
 				t.Errorf("after %v: %q", took, said)
 			}
 			if again := ticket(t, h.callTool(s, "0", "calc__add", `{}`)); again != id {

@@ -51,6 +51,11 @@ func TestReq20Backoff(t *testing.T) {
 		if p := h.retries(1, func(s *voice.Socket) { time.Sleep(61 * time.Second); s.Drop() }); p[0] > 1200*time.Millisecond {
 			t.Errorf("after 61 s: %v", p)
 		}
+		h.next().Drop()
+		synctest.Wait()
+		if st := h.status("a"); st.Reason == nil || st.Reason.Code != message.EndpointLost {
+			t.Errorf("after a drop: %+v", st)
+		}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -125,7 +126,7 @@ func TestReq4Limits(t *testing.T) {
 		}
 		synctest.Wait()
 		st := h.status("a")
-		if st.CloseCode != 1009 || st.State != hub.EndpointWaiting || !strings.Contains(h.journal("a"), "65594") {
+		if st.Reason == nil || st.Reason.Code != message.EndpointTooBig || st.CloseCode != 1009 || st.State != hub.EndpointWaiting || !strings.Contains(h.journal("a"), "65594") {
 			t.Errorf("%+v\n%s", st, h.journal("a"))
 		}
 		h.next() // and it is back
@@ -292,6 +293,9 @@ func TestReq7NoTokenAnywhere(t *testing.T) {
 		e.URL = "ws://127.0.0.1:1/mcp/?token=" + token
 		h.set.Apply([]hub.Endpoint{e})
 		time.Sleep(time.Second)
+		if st := h.status("a"); st.Reason == nil || st.Reason.Code != message.EndpointUnreachable {
+			t.Fatalf("%+v", st)
+		}
 		if all := fmt.Sprintf("%+v", h.status("a")) + h.status("a").Reason.Error() + h.journal("a") + h.logged(); strings.Contains(all, "SktMTU5") || !strings.Contains(all, "not reached") {
 			t.Error(all)
 		}

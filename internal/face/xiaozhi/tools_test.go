@@ -144,12 +144,11 @@ func TestReq14Limits(t *testing.T) {
 			must(t, s.Send(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 			raw, err := s.Hear(wait(t), `"id":1,`)
 			must(t, err)
-			codes := func(name string) string {
-				var all []string
+			codes := func(name string) (all []message.Code) {
 				for _, w := range h.status(name).Warnings {
-					all = append(all, string(w.Code))
+					all = append(all, w.Code)
 				}
-				return strings.Join(all, " ")
+				return all
 			}
 			list := h.list(s)
 			if n := len(list); n < 70 || n > 75 || list[n-1].Name != "hub_task_result" || list[0].Name != "lab__t000" {
@@ -159,12 +158,12 @@ func TestReq14Limits(t *testing.T) {
 				if len(raw) > 900<<10+100 || strings.Contains(raw, "nextCursor") {
 					t.Errorf("%d bytes", len(raw))
 				}
-				if got := codes("a"); got != "endpoint_list_cut endpoint_many_tools endpoint_long_list" || !strings.Contains(h.journal("a"), "26 tools are not offered") {
+				if got := codes("a"); !slices.Equal(got, []message.Code{message.EndpointListCut, message.EndpointManyTools, message.EndpointLongList}) || !strings.Contains(h.journal("a"), "26 tools are not offered") {
 					t.Errorf("warned of %s\n%s", got, h.journal("a"))
 				}
 				continue
 			}
-			if len(raw) > 64<<10+100 || !strings.Contains(raw, `"nextCursor":"lab__t005"`) || codes("p") != "endpoint_list_cut" {
+			if len(raw) > 64<<10+100 || !strings.Contains(raw, `"nextCursor":"lab__t005"`) || !slices.Equal(codes("p"), []message.Code{message.EndpointListCut}) {
 				t.Errorf("a page has %d bytes: …%s %s", len(raw), raw[len(raw)-100:], codes("p"))
 			}
 			for _, cursor := range []string{`"nobody"`, `"lab__t000"`, `7`} {
