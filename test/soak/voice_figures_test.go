@@ -91,6 +91,7 @@ type machine struct {
 	mu    sync.Mutex
 	slow  []stall // newest last
 	under *time.Time
+	pid   int    // of the hub
 	held  []hold // newest last
 }
 
@@ -107,6 +108,9 @@ type hold struct {
 func (m *machine) follow(t *testing.T, pid int) {
 	t.Helper()
 	stop := make(chan struct{})
+	m.mu.Lock()
+	m.pid = pid
+	m.mu.Unlock()
 	m.work.Go(func() {
 		const each, kept = 50 * time.Millisecond, 4096
 		tick := time.NewTicker(each)
@@ -146,15 +150,12 @@ func waited(pid int) time.Duration {
 
 // waitedSince is how long the processes that are followed have waited since a time.
 func (m *machine) waitedSince(since time.Time) time.Duration {
-	now := time.Duration(0)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for i, h := range slices.Backward(m.held) {
-		if i == len(m.held)-1 {
-			now = h.waited
-		}
+	now := waited(m.pid) + waited(os.Getpid())
+	for _, h := range slices.Backward(m.held) {
 		if h.at.Before(since) {
-			return now - h.waited
+			return max(0, now-h.waited)
 		}
 	}
 	return 0
@@ -227,7 +228,8 @@ func (m *machine) worst(since time.Time) time.Duration {
 }
 
 // room is how much longer than in a quiet machine something may have taken that began
-// at a time: it goes there and back between more than two threads.
+// at a time: it goes there and back between more than two threads. To ask costs
+// something itself.
 func (m *machine) room(since time.Time) time.Duration {
 	return 3*m.worst(since) + m.waitedSince(since)
 }
