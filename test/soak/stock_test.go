@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 type stock struct {
 	files      []string // what is open, the database aside
 	goroutines int
-	memory     int64 // KiB that are its own
+	memory     int64 // KiB that are its own; with the race detector, of the Go heap and the stacks only
 }
 
 func (s stock) String() string {
@@ -42,7 +43,12 @@ func takeStock(hub *rig.Hub) (stock, error) {
 	}
 	// Connections to the database are kept, a few at most, and made as needed.
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasPrefix(filepath.Base(f), "toolcrib.db") })
-	memory, err := ownMemory(hub.PID())
+	var memory int64
+	if rig.RaceEnabled { // which keeps much of its own that the hub has long let go of
+		memory, err = goMemory(hub)
+	} else {
+		memory, err = ownMemory(hub.PID())
+	}
 	if err != nil {
 		return stock{}, err
 	}
@@ -82,30 +88,65 @@ func ownMemory(pid int) (int64, error) {
 	return 0, fmt.Errorf("process %d has no RssAnon", pid)
 }
 
+// goMemory is what the hub's Go heap and stacks take, in KiB, as it says itself.
+func goMemory(hub *rig.Hub) (int64, error) {
+	raw, err := get(hub, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	var sum float64
+	for _, name := range []string{"go_memstats_heap_inuse_bytes ", "go_memstats_stack_inuse_bytes "} {
+		_, rest, _ := strings.Cut(string(raw), "\n"+name)
+		value, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return 0, fmt.Errorf("GET /metrics: %s%q: %w", name, value, err)
+		}
+		sum += n
+	}
+	return int64(sum) >> 10, nil
+}
+
 // goroutines is how many the hub says that it has.
 func goroutines(hub *rig.Hub) (int, error) {
-	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, hub.URL+"/api/v1/stats", http.NoBody)
+	raw, err := get(hub, "/api/v1/stats")
 	if err != nil {
 		return 0, err
 	}
-	req.Close = true
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	defer resp.Body.Close()
 	var stats struct {
 		Resources struct {
 			Goroutines int `json:"goroutines"`
 		} `json:"resources"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&stats); err != nil {
+	if err := json.Unmarshal(raw, &stats); err != nil {
 		return 0, fmt.Errorf("GET /api/v1/stats: %w", err)
 	}
-	if resp.StatusCode != http.StatusOK || stats.Resources.Goroutines == 0 {
-		return 0, fmt.Errorf("GET /api/v1/stats: HTTP %d, %+v", resp.StatusCode, stats)
+	if stats.Resources.Goroutines == 0 {
+		return 0, fmt.Errorf("GET /api/v1/stats: %s", raw)
 	}
 	return stats.Resources.Goroutines, nil
+}
+
+// get asks the hub for something, by a connection that does not stay.
+func get(hub *rig.Hub, path string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, hub.URL+path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	req.Close = true
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("HTTP %d: %.200s", resp.StatusCode, raw)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
+	}
+	return raw, nil
 }
 
 // running returns the processes that run the program, wherever they are in the

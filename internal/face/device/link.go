@@ -57,7 +57,7 @@ type link struct {
 	in     bytes.Buffer  // of the reader alone
 	noted  map[string]time.Time
 
-	sending sync.Mutex
+	sending chan struct{} // is full while a frame is being made and written
 
 	mu      sync.Mutex
 	last    int32 // id that was given out
@@ -95,7 +95,7 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	conn.SetReadLimit(maxText)
 	l := &link{
 		door: d, conn: conn, pace: taken.conn, id: newSession(), trusted: trusted, noted: make(map[string]time.Time),
-		news: make(chan struct{}, 1), waiting: make(map[int32]chan<- frame),
+		news: make(chan struct{}, 1), sending: make(chan struct{}, 1), waiting: make(map[int32]chan<- frame),
 	}
 	l.ctx, l.end = context.WithCancelCause(d.life)
 	l.pace.busy = l.awaited
@@ -301,8 +301,8 @@ func (l *link) send(raw []byte) { l.write(websocket.MessageText, raw) }
 
 // write writes a frame, as send does.
 func (l *link) write(kind websocket.MessageType, raw []byte) {
-	l.sending.Lock()
-	defer l.sending.Unlock()
+	l.sending <- struct{}{}
+	defer func() { <-l.sending }()
 	l.put(kind, raw)
 }
 
@@ -325,13 +325,13 @@ func (l *link) put(kind websocket.MessageType, raw []byte) {
 // link has ended. An answer that comes after that is discarded.
 func (l *link) ask(ctx context.Context, method string, params []byte) (frame, error) {
 	came := make(chan frame, 1)
-	l.sending.Lock()
+	l.sending <- struct{}{}
 	id, spent := l.number(came)
 	if spent == nil {
 		l.pace.wake()
 		l.put(websocket.MessageText, l.envelope(method, params, id))
 	}
-	l.sending.Unlock()
+	<-l.sending
 	if spent != nil {
 		return frame{}, spent
 	}

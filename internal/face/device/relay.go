@@ -245,8 +245,8 @@ func (r *relay) inward(raw []byte) {
 	e, ok := xiaozhi.ParseEnvelope(raw, maxText)
 	switch {
 	case ok && e.Type == "mcp" && e.Payload != nil:
-		l.sending.Lock()
-		defer l.sending.Unlock()
+		l.sending <- struct{}{}
+		defer func() { <-l.sending }()
 		if raw = r.ask(raw); raw != nil {
 			l.put(websocket.MessageText, raw)
 		}

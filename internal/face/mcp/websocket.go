@@ -62,7 +62,7 @@ func (d *Door) webSocket(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, statusOf(e), e)
 		return
 	}
-	k := &socket{}
+	k := &socket{turn: make(chan struct{}, 1)}
 	s, e := d.newStream(r.Context(), gateway.Caller{
 		Principal: principal(r, door), Viewer: viewer(principal(r, door), group), Accept: language(r), Device: door == hub.DoorWebSocket,
 	}, "", k)
@@ -92,9 +92,9 @@ type socket struct {
 	reading atomic.Bool  // the reader waits for the client
 	heard   atomic.Int64 // how often the client sent something
 
-	mu    sync.Mutex
-	out   []byte // a message with its edits made
-	fault error  // why nothing can be sent any more
+	turn  chan struct{} // is full while a message is being written; guards:
+	out   []byte        // a message with its edits made
+	fault error         // why nothing can be sent any more
 }
 
 // converse takes the client's messages until the stream or the connection
@@ -172,8 +172,8 @@ func (o *overheard) Read(p []byte) (int, error) {
 
 // Send sends one message in one text frame.
 func (k *socket) Send(raw []byte, edits ...wire.Edit) error {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	k.turn <- struct{}{}
+	defer func() { <-k.turn }()
 	if k.fault != nil {
 		return k.fault
 	}
