@@ -125,9 +125,7 @@ func (a *App) deviceSettings(c *config.Config) hub.Devices {
 	d.Websocket, d.Vision = fill("devices.websocket", d.Websocket), fill("devices.vision", d.Vision)
 	relay := make(map[string]string, len(d.Relay))
 	for id, text := range d.Relay {
-		if link := fill("devices.relay", text); link != "" {
-			relay[id] = link
-		}
+		relay[id] = fill("devices.relay."+id, text) // even if it is empty: the one of "*" is another backend
 	}
 	d.Relay = relay
 	return d

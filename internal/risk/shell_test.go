@@ -124,7 +124,7 @@ func TestHarmTakenOut(t *testing.T) {
 			"kubectl delete pod web --dry-run=client --dry-run=none", "helm uninstall web --description --dry-run", "rclone purge a: --log-file --dry-run",
 			"npm unpublish web --registry --dry-run", "rm -rf / --help", "rm -rf / --dry-run",
 			"git commit --amend -m --dry-run", "git commit --amend -am --dry-run", "git commit --amend -m --help", "git commit --amend --author --dry-run", "helm upgrade web y -f --dry-run",
-			"cargo publish --token --dry-run", "pip install web -c --dry-run",
+			"cargo publish --token --dry-run", "pip install web -c --dry-run", "yarn deploy --dry-run", "pnpm release --dry-run",
 		},
 		hub.RiskMedium: {
 			"git clean -n", "git clean -ndx", "git clean -fdxn", "git clean --dry-run", "git clean -fdx --dry-run", "git clean -fdne '*.bin'", "git clean -n -- -f",

@@ -158,7 +158,9 @@ func (s *shell) tool(program string, args []arg) bool {
 		return true
 	}
 	cleans := name == "git" && words[0].text == "clean"
-	if cleans && cleansNothing(words[1:]) || !cleans && pretends(words, valuedAfter[name]) {
+	_, known := t.does[words[0].text]
+	script := name == "npm" && program != "npm" && !known // which gets all that follows
+	if cleans && cleansNothing(words[1:]) || !cleans && !script && pretends(words, valuedAfter[name]) {
 		s.f.add(hub.RiskMedium, "", "\"%s\" adds something, or asks the network", program)
 		return true
 	}

@@ -50,7 +50,8 @@ type relay struct {
 	asked    map[int32][]byte // the backend's ids of what the device has not answered, by those that it knows
 }
 
-// relayOf is the address that the settings give a device's backend; "" for none.
+// relayOf is the address that the settings give a device's backend; "" for none, also
+// for a device whose own one could not be filled in.
 func relayOf(conf hub.Devices, id string) string {
 	for _, known := range slices.Sorted(maps.Keys(conf.Relay)) {
 		if strings.EqualFold(known, id) {

@@ -183,16 +183,14 @@ func (e *entry) authorise(row *api.CompatServer, set *api.CompatServerSet) error
 		e.forget(row)
 	}
 	switch header := set.AuthConfig["header"]; {
-	case kind == authOAuth && len(set.AuthConfig) == 0:
-		e.set(true, "oauth", "auth")
 	case kind == authOAuth:
 		said := maps.Clone(set.AuthConfig)
-		if server := row.AuthConfig["authorizationServer"]; server != "" && kind == row.AuthType {
+		if server := row.AuthConfig["authorizationServer"]; server != "" && kind == row.AuthType && len(said) > 0 {
 			if _, there := said["authorizationServer"]; !there { // the secret would go nowhere without
 				said["authorizationServer"] = server
 			}
 		}
-		e.set(said, "oauth", "auth")
+		e.logIn(said)
 	case kind == authAPIKey && header == "":
 		e.set(set.AuthConfig[authAPIKey], "apiKey")
 	case kind == authAPIKey:
@@ -201,6 +199,24 @@ func (e *entry) authorise(row *api.CompatServer, set *api.CompatServerSet) error
 		e.set(headers, "headers")
 	}
 	return nil
+}
+
+// logIn says how the hub logs in. What there is no word for in "auth_config" stays.
+func (e *entry) logIn(said map[string]string) {
+	was := e.values["oauth"]
+	if was == nil {
+		was = e.values["auth"]
+	}
+	login := newEntry(was)
+	login.drop("type", "enabled", "authorizationServer", "clientId", "CLIENT_ID", "clientSecret", "CLIENT_SECRET", "scope", "scopes")
+	for _, name := range slices.Sorted(maps.Keys(said)) {
+		login.set(said[name], name)
+	}
+	if len(login.names) == 0 {
+		e.set(true, "oauth", "auth")
+		return
+	}
+	e.set(json.RawMessage(login.json()), "oauth", "auth")
 }
 
 // forget takes out how the hub has shown who it is.

@@ -195,6 +195,29 @@ func TestCompatServersOfOnesOwn(t *testing.T) {
 	}
 }
 
+// What the seeds have no word for stays when the login is set anew.
+func TestCompatLogInKeeps(t *testing.T) {
+	for _, c := range []struct {
+		was  string
+		said map[string]string
+		want string
+	}{
+		{`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"a","clientSecret":"x","scopes":["r"]}}`,
+			map[string]string{"clientId": "b", "clientSecret": "y", "scope": "w"},
+			`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"b","clientSecret":"y","scope":"w"}}`},
+		{`{"auth":{"privateKey":"k","CLIENT_ID":"a"}}`, map[string]string{}, `{"auth":{"privateKey":"k"}}`},
+		{`{"oauth":{"clientId":"a"}}`, nil, `{"oauth":true}`},
+		{`{"oauth":true}`, map[string]string{"clientId": "b"}, `{"oauth":{"clientId":"b"}}`},
+		{`{"url":"u"}`, nil, `{"url":"u","oauth":true}`},
+	} {
+		e := newEntry([]byte(c.was))
+		e.logIn(c.said)
+		if got := string(e.json()); got != c.want {
+			t.Errorf("%s with %v: got %s, want %s", c.was, c.said, got, c.want)
+		}
+	}
+}
+
 // Remote servers are shown keys in each of the ways, which are shown to nobody.
 func TestCompatAuth(t *testing.T) {
 	const secret = "sk-0123456789abcdefghij"
