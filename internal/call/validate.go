@@ -12,7 +12,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// maxSchemas is how many bytes of schemas are kept ready together.
+// maxSchemas is how many bytes of descriptions are kept together whose schemas are
+// ready.
 const maxSchemas = 8 << 20
 
 // maxUnjudged is of how many tools it is remembered that the log has told of them.
@@ -25,7 +26,7 @@ type validators struct {
 	figures validationCounts
 
 	mu   sync.Mutex
-	kept *lru[*byte, *schema] // by the description: its bytes are the same as long as the server says nothing new
+	kept *lru[*byte, *schema] // by the description, which it holds: its bytes are the same as long as the server says nothing new
 	told map[[2]string]bool   // servers and tools of which the log has told
 }
 
@@ -122,7 +123,7 @@ func (v *validators) schema(e *catalog.Entry) *schema {
 		return nil
 	}
 	s := newSchema(raw, span)
-	v.kept.put(&raw[0], s, span.Len()+overhead)
+	v.kept.put(&raw[0], s, len(raw)+overhead)
 	return s
 }
 

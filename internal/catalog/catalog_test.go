@@ -3,10 +3,12 @@ package catalog_test
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -328,5 +330,43 @@ func TestSimulatedIsAnotherServer(t *testing.T) {
 	c.SetServers([]hub.Server{pretends})
 	if got := exposed(c.Snapshot()); len(got) > 0 || c.Known(pretends) {
 		t.Errorf("kept %q", got)
+	}
+}
+
+// What is listed again keeps the bytes that it had, so that whoever knows it by them
+// finds it; and nobody who holds a tool holds the message that it came in.
+func TestBytesOfTools(t *testing.T) {
+	c := open(t, catalog.Options{})
+	c.SetServers([]hub.Server{server("a")})
+	raw := func(name string) []byte {
+		e, ok := c.Snapshot().Resolve("a__" + name)
+		if !ok {
+			t.Fatalf("no %s", name)
+		}
+		return e.Tool.Raw
+	}
+	list := func(tools ...string) {
+		lists := hub.Lists{Asked: hub.ListTools}
+		message := []byte("[" + strings.Join(tools, ",") + "]")
+		at := 1
+		for _, tool := range tools {
+			lists.Tools = append(lists.Tools, message[at:at+len(tool)])
+			at += len(tool) + 1
+		}
+		c.Listed(server("a"), lists)
+		clear(message)
+	}
+	const x, y, other = `{"name":"x","inputSchema":{"type":"object"}}`, `{"name":"y","inputSchema":{"type":"object"}}`, `{"name":"y","description":"new","inputSchema":{"type":"object"}}`
+	list(x, y)
+	first := map[string]*byte{"x": unsafe.SliceData(raw("x")), "y": unsafe.SliceData(raw("y"))}
+	if string(raw("x")) != x || string(raw("y")) != y {
+		t.Fatalf("with the message gone they are %q and %q", raw("x"), raw("y"))
+	}
+	list(other, x)
+	if string(raw("y")) != other || unsafe.SliceData(raw("y")) == first["y"] {
+		t.Errorf("y is %q", raw("y"))
+	}
+	if string(raw("x")) != x || unsafe.SliceData(raw("x")) != first["x"] {
+		t.Errorf("x, %q, has other bytes than before", raw("x"))
 	}
 }

@@ -32,7 +32,11 @@ func (o *offering) with(asked hub.ListSet, offer hub.Offer, now time.Time) *offe
 	}
 	next.Capabilities, next.Instructions = offer.Capabilities, offer.Instructions
 	if asked.Has(hub.ListTools) {
-		next.Tools, next.listedAt, next.live, next.imported = offer.Tools, now, true, false
+		var before []hub.Tool
+		if o != nil {
+			before = o.Tools
+		}
+		next.Tools, next.listedAt, next.live, next.imported = kept(before, offer.Tools), now, true, false
 	}
 	if asked.Has(hub.ListResources) {
 		next.Resources = offer.Resources
@@ -44,6 +48,25 @@ func (o *offering) with(asked hub.ListSet, offer hub.Offer, now time.Time) *offe
 		next.Prompts = offer.Prompts
 	}
 	return next
+}
+
+// kept returns tools with bytes of their own. One that reads as before keeps those of
+// before: what others have made of it is found by them, and need not be made again
+// whenever the server starts. Who holds on to one tool does not hold a whole list.
+func kept(before, tools []hub.Tool) []hub.Tool {
+	known := make(map[string][]byte, len(before))
+	for _, t := range before {
+		known[t.Name] = t.Raw
+	}
+	own := slices.Clone(tools)
+	for i := range own {
+		if raw := known[own[i].Name]; bytes.Equal(raw, own[i].Raw) {
+			own[i].Raw = raw
+		} else {
+			own[i].Raw = bytes.Clone(own[i].Raw)
+		}
+	}
+	return own
 }
 
 // imports returns the offering with tools that somebody else has written down;
