@@ -56,7 +56,7 @@ func (a *App) approvalSettings() hub.Approval {
 func (a *App) tellPolicy() {
 	rules := a.rules.Load()
 	var modes []any
-	for _, door := range [...]hub.Door{hub.DoorREST, hub.DoorMCP, hub.DoorSSE, hub.DoorWebSocket, hub.DoorStdio} {
+	for _, door := range openDoors() {
 		modes = append(modes, string(door), string(rules.Mode(door)))
 	}
 	a.log.Info("calls are judged", append(modes, "policy", message.Quote(rules.Version()))...)

@@ -169,10 +169,11 @@ func asks(words []piece) bool {
 	return false
 }
 
-// computes reports whether what is evaluated can be no more than computed.
+// computes reports whether what is evaluated can be no more than computed. An
+// expression and a template can be programs.
 func computes(word string) bool {
 	switch word {
-	case "expression", "expressions", "math", "mathematical", "arithmetic", "formula", "formulas", "template", "templates", "condition", "conditions",
+	case "math", "mathematical", "arithmetic", "formula", "formulas", "condition", "conditions",
 		"policy", "policies", "rule", "rules", "flag", "flags":
 		return true
 	}

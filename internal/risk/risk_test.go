@@ -28,7 +28,7 @@ func TestNames(t *testing.T) {
 		"transaction": critical, "rm": critical, "frobnicate": medium, "": medium, "unresolve_thread": high, "redeploy": high,
 		"create_view": high, "mark_all_read": high, "execute": critical, "post_message": high, "patch": high, "drop_database": critical,
 		"truncate": critical, "payment": critical, "shell": critical, "list_and_delete": critical, "查询天气": medium, "删除用户": critical,
-		"转账": critical, "write_file": high, "read_file": low, "download_file": medium, "eval_template": low, "eval": critical,
+		"转账": critical, "write_file": high, "read_file": low, "download_file": medium, "eval_template": critical, "evaluate_expression": critical, "evaluate_formula": low, "eval": critical,
 	} {
 		if got := risk.Describe(tool(name, "", "", "")).Risk(); got != want {
 			t.Errorf("%q is rated %s, not %s", name, got, want)
