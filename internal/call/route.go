@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -136,13 +137,14 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	d := &r.plan
 	p.log.InfoContext(ctx, "a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(),
 		"attempts", len(r.record.Attempts), "took", time.Since(r.record.Time), "error", last)
+	last = r.veiled(last)
 	switch e := hub.AsError(last); {
 	case d.loose == nil && (e.Code == message.CallOvertaken || e.Code == message.PolicyDenied):
 		return r.refuse(e) // before it was sent
 	case d.loose != nil:
 		d.unsure = true
 		if e.Code != message.Cancelled { // that nobody waits any more says more than the last failure
-			e = hub.AsError(d.loose)
+			e = hub.AsError(r.veiled(d.loose))
 		}
 		return doubtful(e)
 	case e.Code == message.Cancelled:
@@ -152,6 +154,16 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	default:
 		return last
 	}
+}
+
+// veiled is an error as the caller may know it: why a server does not run is nothing to
+// a tenant that shares it.
+func (r *run) veiled(err error) error {
+	e := hub.AsError(err)
+	if e.Code != message.ServerDown || r.Principal.Hubwide() || catalog.BelongsAlone(r.server, r.Principal.Tenant) {
+		return err
+	}
+	return catalog.SharedDown(e.Args["server"])
 }
 
 // doubtful is an error that says that the call may have had an effect. Its class,

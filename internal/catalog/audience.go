@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 // everybody stands in the place of a tenant for all of them.
@@ -25,6 +26,12 @@ func BelongsAlone(s *hub.Server, tenant string) bool {
 		return tenant == ""
 	}
 	return tenant != "" && !slices.ContainsFunc(s.Tenants, func(t string) bool { return t != tenant })
+}
+
+// SharedDown is what a tenant is told of a server that is not its own alone and does
+// not run: why says how it is set up.
+func SharedDown(server string) *hub.Error {
+	return hub.E(message.ServerDown, nil, "server", server).With("reason", message.Say("whoever looks after it is told why"))
 }
 
 // audience is all callers who see the same servers: those of the hub itself, those

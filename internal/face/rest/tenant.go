@@ -111,16 +111,10 @@ func (s *sight) narrow(one *control.Server) {
 		st.PID, st.PIDs, st.Stderr, st.Callers, st.Calls, st.Subscriptions = 0, nil, "", 0, 0, 0
 		st.Starts, st.Losses, st.Misses, st.Junk, st.Info = 0, 0, 0, 0, ""
 		if st.Reason != nil {
-			st.Reason = sharedDown(def.Key)
+			st.Reason = catalog.SharedDown(def.Key)
 		}
 	}
 	def.Tenants = nil // who the others are is not for them
-}
-
-// sharedDown is what a tenant is told of a server that is not its own alone and does
-// not run: why says how it is set up.
-func sharedDown(key string) *hub.Error {
-	return hub.E(message.ServerDown, nil, "server", key).With("reason", message.Say("whoever looks after it is told why"))
 }
 
 // blind takes out of an event what whoever asks may not know of a server, as
@@ -137,7 +131,7 @@ func (d *Door) blind(who *hub.Principal, data []byte) []byte {
 	}
 	e.Server.Calls = 0
 	if e.Server.Code != "" {
-		down := sharedDown(e.Server.Key)
+		down := catalog.SharedDown(e.Server.Key)
 		e.Server.Code, e.Server.Reason = string(down.Code), down.Text(message.English).String()
 	}
 	told, err := json.Marshal(e)
