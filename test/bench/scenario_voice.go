@@ -18,8 +18,8 @@ import (
 // Of voice assistants: how many devices speak at once, and how many endpoints are idle.
 const (
 	speaking      = 50
-	soundFrames   = 20 // a second, of each device
-	soundBytes    = 120
+	soundFrames   = 20      // a second, of each device
+	soundBytes    = 2 << 10 // as devices were seen to send
 	idleEndpoints = 100
 	voiceFor      = 10 * time.Second
 )

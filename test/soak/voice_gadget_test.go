@@ -43,7 +43,7 @@ type gadget struct {
 
 func newGadget(h *home, n int, chance *rand.Rand) *gadget {
 	id := fmt.Sprintf("02:00:00:00:00:%02x", n)
-	g := &gadget{key: fmt.Sprintf("dev-%02d", n), home: h, shared: n < 10, wire: newCordDialler(), chance: chance, sound: make([]byte, 120), calls: make(map[*int]bool)}
+	g := &gadget{key: fmt.Sprintf("dev-%02d", n), home: h, shared: n < 10, wire: newCordDialler(), chance: chance, sound: make([]byte, 2<<10), calls: make(map[*int]bool)}
 	switch n % 10 {
 	case 8:
 		g.device = voice.AND(id)
