@@ -6,11 +6,15 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/datadir"
+	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/store"
 	"github.com/toolcrib/toolcrib/internal/store/storetest"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
@@ -22,7 +26,15 @@ func asking() map[string]any {
 }
 
 // request is what the API tells of a request for approval.
-type request struct{ ID, Status, Taken string }
+type request struct {
+	ID, Status, Taken, Hash string
+	Confirmations           int
+	Decisions               []struct{ Kind string }
+}
+
+// step is one of the things that are said to a request for approval: by which
+// operation, and with which body. HASH stands in it for the hash of what was seen.
+type step struct{ how, body string }
 
 // requests are all there are, newest first.
 func (l *lab) requests(url string) (all []request, err error) {
@@ -53,18 +65,37 @@ func (l *lab) desk(method, url, body string) ([]byte, error) {
 // decide waits until a request is pending, and decides it.
 func (l *lab) decide(url, how string) {
 	l.t.Helper()
-	gone := false
+	l.decideBy(url, []step{{how, "{}"}})
+}
+
+// decideBy waits until a request is pending, and decides it by those of the steps
+// that were not taken yet: each but the last one is an agreement.
+func (l *lab) decideBy(url string, steps []step) {
+	l.t.Helper()
 	rig.Await(l.t, "somebody is asked", func() bool {
 		all, err := l.requests(url)
-		if gone = err != nil; gone {
+		if err != nil {
 			return true // the hub has been killed
 		}
 		if len(all) == 0 || all[0].Status != "pending" {
 			return false
 		}
-		_, _ = l.desk(http.MethodPost, url+"/api/v1/approvals/"+all[0].ID+"/"+how, "{}") // the hub may be killed by it
-		return true
+		n := all[0].Confirmations
+		body := strings.ReplaceAll(steps[n].body, "HASH", all[0].Hash)
+		answer, err := l.desk(http.MethodPost, url+"/api/v1/approvals/"+all[0].ID+"/"+steps[n].how, body)
+		var refused struct{ Code string } // such as an edit while the server has not told its tools
+		return err != nil /* the hub has been killed by it */ || json.Unmarshal(answer, &refused) == nil && refused.Code == "" && n == len(steps)-1
 	})
+}
+
+// grants is how many there are.
+func (l *lab) grants(url string) int {
+	l.t.Helper()
+	var list struct{ Grants []json.RawMessage }
+	body, err := l.desk(http.MethodGet, url+"/api/v1/grants?all=true", "")
+	must(l.t, err)
+	must(l.t, json.Unmarshal(body, &list))
+	return len(list.Grants)
 }
 
 // tell makes a call that was made before, and returns what its caller is told: "ok",
@@ -164,6 +195,174 @@ func TestKilledWithApproval(t *testing.T) {
 				}
 				h.Stop()
 				l.verify()
+			})
+		}
+	}
+}
+
+// TestKilledWithDecision kills the hub at the boundaries of decisions that are more
+// than one agreement: the arguments are edited, the call is refused, a critical one is
+// agreed to a second time, or the agreement is to be remembered. A decision is there
+// after the restart as a whole or not at all, and what is made is what was agreed to.
+func TestKilledWithDecision(t *testing.T) {
+	t.Parallel()
+	const (
+		pending = iota // nobody has said anything yet
+		halfway        // one of two has agreed
+		decided
+		taken // and the call may have been made
+	)
+	const long = 1500 // ms: the intent is taken over before there is an outcome
+	type boundary struct {
+		name, point string
+		left        int
+		ms          int
+		done        int // before it goes on
+	}
+	heard := boundary{name: "heard", point: "log somebody has decided about a call", left: decided}
+	claimed := boundary{name: "claimed", point: "log an agreement is taken for a call", left: decided}
+	intended := boundary{name: "intended", point: "log a call that was agreed to is sent", left: taken}
+	cases := 0
+	for _, test := range []struct {
+		name       string
+		critical   bool
+		steps      []step
+		status     string // that it leads to
+		makes      string // the text of the call that is made; "" for none
+		grants     int    // that are given with it
+		boundaries []boundary
+	}{
+		{
+			name: "edit", steps: []step{{"edit", `{"arguments":{"text":"mended","ms":MS}}`}}, status: "edited", makes: "mended",
+			boundaries: []boundary{
+				{name: "written", point: "write update approval - 1"},
+				{name: "committed", point: "commit update approval - 1"},
+				heard,
+				{name: "claim written", point: "write update approval - 2", left: decided},
+				{name: "claim committed", point: "commit update approval - 2", left: decided},
+				claimed, intended,
+				{name: "sent", point: "write insert audit_entry intent 1", left: taken, ms: long, done: 1},
+				{name: "answered", point: "write insert audit_entry call 1", left: taken, done: 1},
+			},
+		},
+		{
+			name: "rejection", steps: []step{{"reject", `{"note":"not today"}`}}, status: "rejected",
+			boundaries: []boundary{
+				{name: "written", point: "write update approval - 1"},
+				{name: "committed", point: "commit update approval - 1"},
+				heard,
+				{name: "answered", point: "write insert audit_entry call 1", left: decided},
+			},
+		},
+		{
+			name: "second agreement", critical: true, steps: []step{{"approve", "{}"}, {"approve", `{"confirmation":2,"saw":"HASH"}`}}, status: "approved", makes: "deed",
+			boundaries: []boundary{
+				{name: "first written", point: "write update approval - 1"},
+				{name: "first committed", point: "commit update approval - 1"},
+				{name: "written", point: "write update approval - 2", left: halfway},
+				{name: "committed", point: "commit update approval - 2", left: halfway},
+				heard,
+				{name: "claim written", point: "write update approval - 3", left: decided},
+				{name: "claim committed", point: "commit update approval - 3", left: decided},
+				claimed, intended,
+			},
+		},
+		{
+			name: "remembered agreement", steps: []step{{"approve", `{"remember":{"for":"1h","arguments":"any"}}`}}, status: "approved", makes: "deed", grants: 1,
+			boundaries: []boundary{
+				{name: "written", point: "write update approval - 1"},
+				{name: "grant written", point: "write insert approval_grant - 1"},
+				{name: "committed", point: "commit insert approval_grant - 1"},
+				heard, claimed,
+			},
+		},
+	} {
+		for _, at := range test.boundaries {
+			cases++
+			overMCP := cases%2 == 0 // people decide about the calls of both doors in the same way
+			t.Run(test.name+" "+at.name, func(t *testing.T) {
+				t.Parallel()
+				l := newLab(t, store.Options{}, asking())
+				p, url := l.startCrashing(at.point)
+				arguments := work("deed", at.ms)
+				if test.critical {
+					arguments["url"] = "http://169.254.169.254/"
+				}
+				steps := slices.Clone(test.steps)
+				steps[0].body = strings.ReplaceAll(steps[0].body, "MS", strconv.Itoa(at.ms))
+				made := func(times int) {
+					t.Helper()
+					want := make(map[string]int)
+					if times > 0 {
+						want[test.makes] = times
+					}
+					if got := l.done(); !maps.Equal(got, want) {
+						t.Errorf("done was %v, want %v", got, want)
+					}
+				}
+				cut := make(chan string, 1)
+				go func() { cut <- l.tell(url, overMCP, arguments) }()
+				l.decideBy(url, steps)
+				if got := <-cut; got != toldCut && (got != told || at.done == 0) && (got != "refused" || test.makes != "") {
+					t.Errorf("the caller was told %s", got)
+				}
+				<-p.Done()
+				open := l.autopsy(true)
+				made(at.done)
+
+				h := l.start()
+				l.recovered(open)
+				before, err := l.requests(h.URL)
+				must(t, err)
+				status, said, grants := "pending", 0, 0
+				switch at.left {
+				case halfway:
+					said = 1
+				case decided, taken:
+					status, said, grants = test.status, len(steps), test.grants
+				}
+				if state(before) != status || len(before[0].Decisions) != said || (before[0].Taken != "") != (at.left == taken) {
+					t.Fatalf("the requests are %+v, want one that is %q after %d decisions", before, status, said)
+				}
+				if got := l.grants(h.URL); got != grants {
+					t.Errorf("there are %d grants, want %d", got, grants)
+				}
+				if test.makes == "" && at.left == pending {
+					l.decideBy(h.URL, steps)
+				}
+				again := make(chan string, 1)
+				go func() { again <- l.tell(h.URL, overMCP, arguments) }()
+				asked, final, want := 1, 1, told
+				switch {
+				case test.makes == "", at.left == taken: // it is another call, to which nobody has agreed
+					l.decide(h.URL, "reject")
+					asked, final, want = 2, at.done, "refused"
+				case at.left != decided:
+					l.decideBy(h.URL, steps)
+				}
+				if got := <-again; got != want {
+					t.Errorf("then the caller was told %s, want %s", got, want)
+				}
+				made(final)
+				if test.grants > 0 { // and others like it ask nobody
+					if got := l.tell(h.URL, overMCP, work("likewise", 0)); got != told || l.done()["likewise"] != 1 {
+						t.Errorf("the caller of another one was told %s, and it was done %d times", got, l.done()["likewise"])
+					}
+				}
+				after, err := l.requests(h.URL)
+				must(t, err)
+				if len(after) != asked || after[len(after)-1].ID != before[0].ID || l.grants(h.URL) != test.grants {
+					t.Errorf("the requests are %+v, and were %+v; there are %d grants", after, before, l.grants(h.URL))
+				}
+				h.Stop()
+				l.verify()
+				l.readOn()
+				for call, text := range l.book.intents {
+					sent := l.book.outcomes[call].outcome == string(hub.OutcomeOK) || l.book.outcomes[call].outcome == string(hub.OutcomeUnknown)
+					if sent && text != test.makes && text != "likewise" {
+						t.Errorf("by the record call %s was sent with %q", call, text)
+					}
+				}
 			})
 		}
 	}

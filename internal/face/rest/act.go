@@ -15,13 +15,15 @@ import (
 
 // What somebody does to the hub is on record: who, when, what, to what, and how it
 // ended. What can be done only by whoever may decide, operate or manage is such an
-// act, and that somebody was not let do it is on record as well.
+// act, also where only the things of others need that, and that somebody was not let
+// do it is on record as well.
 
 type actKey struct{}
 
 // deed is an act under way.
 type deed struct {
 	audit.Act
+	is   bool     // it goes on record; of an operation that is not always an act see [Door.actOnOthers]
 	also []string // targets of what was done by the same request
 }
 
@@ -37,12 +39,13 @@ func (o *operation) isAct() bool { return o.guarded() && !(o.reads && o.needs ==
 // act goes on with a request that is let in. An act is recorded before, and not
 // done if it cannot be.
 func (d *Door) act(ctx huma.Context, o *operation, p hub.Principal, next func(huma.Context)) {
-	if !o.isAct() {
+	if !o.isAct() && !o.others {
 		next(ctx)
 		return
 	}
 	a := newDeed(ctx, o, p)
-	if !o.reads && ctx.Query("dryRun") != "true" {
+	a.is = o.isAct()
+	if a.is && !o.reads && ctx.Query("dryRun") != "true" {
 		if err := d.opt.Audit.Begin(ctx.Context(), &a.Act); err != nil {
 			refuse(ctx, Status(hub.AsError(err).Code), err)
 			return
@@ -73,16 +76,19 @@ func (d *Door) actRefused(ctx huma.Context, o *operation, p hub.Principal, statu
 	if !o.guarded() {
 		return
 	}
-	ok, last := d.refusals.Allow(p.Tenant+"\x00"+p.Subject+"\x00"+p.Token, time.Now())
-	if !ok {
-		return
-	}
 	a := newDeed(ctx, o, p)
-	a.Code = string(e.Code)
+	a.is, a.Code = d.allowRefusal(&a.Act), string(e.Code)
+	d.actEnded(ctx.Context(), a, status)
+}
+
+// allowRefusal reports whether it is still recorded that somebody was not let do
+// this, and has the last one say so.
+func (d *Door) allowRefusal(a *audit.Act) bool {
+	ok, last := d.refusals.Allow(a.Tenant+"\x00"+a.Subject+"\x00"+a.Token, time.Now())
 	if last {
 		a.Target = strings.TrimSpace(a.Target + " more=unrecorded")
 	}
-	d.actEnded(ctx.Context(), a, status)
+	return ok
 }
 
 func newDeed(ctx huma.Context, o *operation, p hub.Principal) *deed {
@@ -111,9 +117,27 @@ func newDeed(ctx huma.Context, o *operation, p hub.Principal) *deed {
 	return a
 }
 
+// actOnOthers makes an act of a request for an operation that is one only if it is
+// done to what is somebody else's, which is for operators. As of any act, it is
+// recorded before, and that somebody was not let do it is on record as well; after an
+// error it must not be done.
+func (d *Door) actOnOthers(ctx context.Context) error {
+	p, a := principal(ctx), ctx.Value(actKey{}).(*deed)
+	if p.Role.May(hub.MayOperate) {
+		err := d.opt.Audit.Begin(ctx, &a.Act)
+		a.is = err == nil
+		return err
+	}
+	a.is = d.allowRefusal(&a.Act)
+	return hub.E(message.RoleRefused, nil, "role", string(p.Role))
+}
+
 // actEnded records how an act ended. That it cannot be is told by the log and by
 // [audit.Log.Fault]; it was done all the same.
 func (d *Door) actEnded(ctx context.Context, a *deed, status int) {
+	if !a.is {
+		return
+	}
 	a.Status, a.Outcome, a.Duration = status, hub.OutcomeOK, time.Since(a.Time)
 	if status >= http.StatusBadRequest {
 		a.Outcome = hub.OutcomeFailed

@@ -33,7 +33,7 @@ func (d *Door) acts() {
 	add(d, operation{
 		id: "listActs", method: http.MethodGet, path: "/audit/acts", group: aboutRecord, needs: hub.MayOperate,
 		summary: "What was done to the hub, and by whom, newest first",
-		about: "Every use of an operation that needs more than calling, and is no `GET`, is on record, also if it was refused; so are logins, and what the configuration file changes. " +
+		about: "Every use of an operation that needs more than calling, and is no `GET`, is on record, also if it was refused; so are the withdrawal of somebody else's request for approval, logins, and what the configuration file changes. " +
 			"An operator of a tenant sees what was done by the tenant, and by a token with a scope what was done to the servers within it.",
 		errors: []int{http.StatusUnprocessableEntity, http.StatusServiceUnavailable},
 	}, d.listActs)

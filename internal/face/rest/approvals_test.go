@@ -300,6 +300,71 @@ func TestCancelApproval(t *testing.T) {
 	}
 }
 
+// Whoever withdraws what somebody else has asked for does something to the hub: it is
+// on record, also if it is refused or comes too late, and not done if it cannot be
+// recorded. Who withdraws a request of one's own only makes no call.
+func TestCancelApprovalIsAnAct(t *testing.T) {
+	h := open(t, "")
+	ann, ada := h.issue("ann", hub.RoleCaller), h.issue("ada", hub.RoleApprover)
+	olga, oscar := h.issue("olga", hub.RoleOperator), h.issue("oscar", hub.RoleOperator)
+	own := h.pending("ann", "", `{"a":1}`, 1)
+	h.decide(ann, own.ID, "cancel", "").into(http.StatusOK, nil)
+	h.decide(ann, own.ID, "cancel", "").refused(http.StatusConflict, message.ApprovalDecided)
+	operators := h.pending("oscar", "", `{"a":2}`, 1)
+	h.decide(oscar, operators.ID, "cancel", "").into(http.StatusOK, nil)
+	other := h.pending("ann", "", `{"a":3}`, 1)
+	h.decide(h.caller, other.ID, "cancel", "").refused(http.StatusNotFound, message.ApprovalUnknown)
+	h.decide(ada, other.ID, "cancel", "").refused(http.StatusForbidden, message.RoleRefused)
+	h.decide(olga, nobody, "cancel", "").refused(http.StatusNotFound, message.ApprovalUnknown)
+	h.decide(h.admin, other.ID, "approve", "").into(http.StatusOK, nil)
+	h.decide(olga, other.ID, "cancel", "").into(http.StatusOK, nil) // what was agreed to
+	h.decide(oscar, other.ID, "cancel", "").refused(http.StatusConflict, message.ApprovalDecided)
+
+	type seen struct {
+		Target, Subject, Role, Outcome, Code string
+		Status                               int
+	}
+	want := []seen{
+		{"id=" + other.ID, "oscar", "operator", "failed", "approval_decided", http.StatusConflict},
+		{"id=" + other.ID, "olga", "operator", "ok", "", http.StatusOK},
+		{"id=" + other.ID, "ada", "approver", "failed", "role_refused", http.StatusForbidden},
+	}
+	var list api.ActList
+	a := h.change(http.MethodGet, "/audit/acts?operation=cancelApproval", "").into(http.StatusOK, &list)
+	if len(list.Acts) != len(want) {
+		t.Fatalf("on record: %s", a.body)
+	}
+	for i, one := range list.Acts {
+		got := seen{one.Target, one.Subject, one.Role, one.Outcome, one.Code, one.Status}
+		if got != want[i] || one.ID == "" || one.Ended == nil || one.Door != "rest" || one.Token == "" {
+			t.Errorf("act %d is %+v", i, one)
+		}
+	}
+	// Who tries on and on fills no disk.
+	other = h.pending("ann", "", `{"a":4}`, 1)
+	for range 2 * mostRefusals {
+		h.decide(ada, other.ID, "cancel", "").refused(http.StatusForbidden, message.RoleRefused)
+	}
+	h.change(http.MethodGet, "/audit/acts?operation=cancelApproval&subject=ada", "").into(http.StatusOK, &list)
+	if len(list.Acts) != mostRefusals || list.Acts[0].Target != "id="+other.ID+" more=unrecorded" {
+		t.Errorf("%d are on record: %+v", len(list.Acts), list.Acts)
+	}
+	h.change(http.MethodPost, "/audit/verify", "").into(http.StatusOK, nil)
+
+	own = h.pending("ann", "", `{"a":5}`, 1)
+	h.spoil("ALTER TABLE audit_entry RENAME TO audit_gone")
+	t.Cleanup(func() { h.spoil("ALTER TABLE audit_gone RENAME TO audit_entry") }) // before the record ends
+	h.change(http.MethodPut, "/secrets/other", `{"value":"x"}`)                   // of which it is found out
+	h.change(http.MethodGet, "/audit/head", "").refused(http.StatusServiceUnavailable, message.AuditUnreadable)
+	h.decide(olga, other.ID, "cancel", "").refused(http.StatusServiceUnavailable, message.AuditUnwritable)
+	var one api.Approval
+	h.change(http.MethodGet, "/approvals/"+other.ID, "").into(http.StatusOK, &one)
+	if one.Status != "pending" {
+		t.Errorf("what could not be recorded was done: %+v", one)
+	}
+	h.decide(ann, own.ID, "cancel", "").into(http.StatusOK, nil)
+}
+
 // What cannot be remembered is not agreed to either; what is, is a grant of just
 // that.
 func TestRemember(t *testing.T) {

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/auth"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -117,6 +119,63 @@ func TestCompatConfirmsTwice(t *testing.T) {
 	h.change(http.MethodPost, path, `{"approved":true,"confirmation":2,"saw":`+quote(done.Confirmation.Hash)+`}`).into(http.StatusOK, &done)
 	if c := done.Confirmation; c.Status != "approved" || c.Confirmations != 2 {
 		t.Errorf("it is %+v", c)
+	}
+}
+
+// What another tenant is asked about is neither seen nor decided by these paths, by
+// whatever session it is looked for; whom it is for, and who looks after the whole,
+// see and decide it.
+func TestCompatConfirmationsOfATenant(t *testing.T) {
+	h := share(t)
+	id, session := h.things["approval"], h.things["session"]
+	list := func(as auth.Shown, session string) []api.CompatConfirmation {
+		t.Helper()
+		var got api.CompatConfirmations
+		a := h.ask(as, http.MethodGet, "/host/sessions/"+session+"/confirmations", nil, false)
+		if a.status != http.StatusOK {
+			t.Fatalf("it is %+v", a)
+		}
+		must(t, json.Unmarshal([]byte(a.text[strings.Index(a.text, "{"):]), &got))
+		return got.Confirmations
+	}
+	confirm := func(as auth.Shown, session, body string) asked {
+		return h.ask(as, http.MethodPost, "/host/sessions/"+session+"/confirmations/"+id, []byte(body), false)
+	}
+	pending := func() approval.Request {
+		t.Helper()
+		q, err := h.door.opt.Approvals.Look(t.Context(), id, who(hub.RoleApprover, rival).Principal)
+		must(t, err)
+		return q
+	}
+	before, decided := pending(), 0
+	for _, as := range outsiders() {
+		for _, session := range []string{anySession, session} {
+			if got := list(as, session); len(got) != 0 {
+				t.Errorf("%+v sees %+v", as.Principal, got)
+			}
+			if !as.Principal.Role.May(hub.MayDecide) {
+				continue
+			}
+			decided++
+			for _, body := range []string{`{"approved":true}`, `{"approved":true,"modified_arguments":{}}`, `{"approved":false}`} {
+				if a := confirm(as, session, body); a.status != http.StatusNotFound || a.code != string(message.ApprovalUnknown) || strings.Contains(a.text, rival) {
+					t.Errorf("%s by %+v: %+v", body, as.Principal, a)
+				}
+			}
+		}
+	}
+	if after := pending(); decided == 0 || after.Status != approval.Pending || after.Hash != before.Hash || len(after.Decisions) != 0 || after.Edited != nil {
+		t.Errorf("%d have tried, and it is %+v, was %+v", decided, after, before)
+	}
+	for _, as := range []auth.Shown{who(hub.RoleApprover, rival), who(hub.RoleAdmin, "")} {
+		for _, session := range []string{anySession, session} {
+			if got := list(as, session); len(got) != 1 || got[0].ID != id {
+				t.Errorf("%+v sees %+v", as.Principal, got)
+			}
+		}
+	}
+	if a := confirm(who(hub.RoleApprover, rival), session, `{"approved":false}`); a.status != http.StatusOK || pending().Status != approval.Rejected {
+		t.Errorf("its own approver is told %+v", a)
 	}
 }
 

@@ -202,9 +202,11 @@ func TestCompatLogInKeeps(t *testing.T) {
 		said map[string]string
 		want string
 	}{
-		{`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"a","clientSecret":"x","scopes":["r"]}}`,
+		{
+			`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"a","clientSecret":"x","scopes":["r"]}}`,
 			map[string]string{"clientId": "b", "clientSecret": "y", "scope": "w"},
-			`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"b","clientSecret":"y","scope":"w"}}`},
+			`{"oauth":{"grant":"client_credentials","shared":true,"clientId":"b","clientSecret":"y","scope":"w"}}`,
+		},
 		{`{"auth":{"privateKey":"k","CLIENT_ID":"a"}}`, map[string]string{}, `{"auth":{"privateKey":"k"}}`},
 		{`{"oauth":{"clientId":"a"}}`, nil, `{"oauth":true}`},
 		{`{"oauth":true}`, map[string]string{"clientId": "b"}, `{"oauth":{"clientId":"b"}}`},

@@ -205,6 +205,7 @@ func (h *shared) haveRival() {
 	asking := approval.Asking{Arguments: []byte(`{"zzrival":1}`), Shown: `{"zzrival":1}`}
 	asking.Tenant, asking.Subject, asking.Door, asking.Method, asking.Name = rival, "zzrival-asker", hub.DoorREST, "tools/call", rival+"_tool"
 	asking.Server, asking.Tool, asking.ToolHash, asking.ArgumentsHash, asking.Persons = "zzrival-srv", rival+"_tool", "h", "a", 1
+	asking.Session = callstate.Named(operator.Principal, "zzrival-session")
 	request, err := h.door.opt.Approvals.Ask(ctx, asking)
 	must(t, err)
 	grant, err := h.door.opt.Approvals.Grant(ctx, operator.Principal, approval.Grant{
@@ -213,7 +214,7 @@ func (h *shared) haveRival() {
 	must(t, err)
 	h.things = map[string]string{
 		"server": "zzrival-srv", "tool": rival + "_tool", "group": "zzrival-group", "call": page.Calls[0].ID, "holder": "zzrival-holder",
-		"session": callstate.Named(operator.Principal, "zzrival-session"), "token": token.ID, "approval": request.ID, "grant": grant.ID,
+		"session": asking.Session, "token": token.ID, "approval": request.ID, "grant": grant.ID,
 	}
 }
 
@@ -244,14 +245,20 @@ func refusalOf(as auth.Shown, op *described) (status int, code message.Code) {
 // nobody is in the place of names and ids in a path.
 const nobody = "00000000-0000-7000-8000-000000000000"
 
-// filled is a path with a value for what is to be filled in.
-func filled(path, value string) string {
-	before, after, ok := strings.Cut(path, "{")
-	if !ok {
-		return path
+// filled is a path with the values for what is to be filled in, in that order; the
+// last one is also for all that follow.
+func filled(path string, values ...string) string {
+	var whole strings.Builder
+	for {
+		before, after, ok := strings.Cut(path, "{")
+		whole.WriteString(before)
+		if !ok {
+			return whole.String()
+		}
+		whole.WriteString(values[0])
+		values = values[min(1, len(values)-1):]
+		_, path, _ = strings.Cut(after, "}")
 	}
-	_, after, _ = strings.Cut(after, "}")
-	return before + value + after
 }
 
 // Whoever has the right that an operation needs is let in, and nobody else; and
@@ -313,17 +320,26 @@ func TestAuthorisation(t *testing.T) {
 	}
 }
 
-// thing is what of the rival's a path may lead to; "" for nothing of a tenant.
-func (h *shared) thing(path string) string {
-	for prefix, what := range map[string]string{
-		"/servers/": "server", "/mcp/": "server", "/host/servers/": "server", "/host/sessions/": "session", "/tools/": "tool", "/groups/": "group", "/calls/": "call",
-		"/leases/": "holder", "/states/": "session", "/tokens/": "token", "/approvals/": "approval", "/grants/": "grant",
+// theirs is what of the rival's a path may lead to, for each thing that it names;
+// none for nothing of a tenant.
+func (h *shared) theirs(path string) (all []string) {
+	h.t.Helper()
+	for prefix, things := range map[string][]string{
+		"/servers/": {"server"}, "/mcp/": {"server"}, "/host/servers/": {"server"}, "/host/sessions/": {"session", "approval"}, "/tools/": {"tool"}, "/groups/": {"group"},
+		"/calls/": {"call"}, "/leases/": {"holder"}, "/states/": {"session"}, "/tokens/": {"token"}, "/approvals/": {"approval"}, "/grants/": {"grant"},
 	} {
-		if strings.HasPrefix(path, prefix) && strings.Contains(path, "{") {
-			return h.things[what]
+		n := strings.Count(path, "{")
+		switch {
+		case !strings.HasPrefix(path, prefix):
+			continue
+		case n > len(things):
+			h.t.Fatalf("%s names %d things, and it is not said what of the rival's they are", path, n)
+		}
+		for _, what := range things[:n] {
+			all = append(all, h.things[what])
 		}
 	}
-	return ""
+	return all
 }
 
 // absent is a name that nobody has, of the form of one that somebody has.
@@ -348,36 +364,51 @@ func TestOthersThingsAreUnknown(t *testing.T) {
 	operations := theOperations(t)
 	for i := range operations {
 		op := &operations[i]
-		theirs := h.thing(op.path)
-		if theirs == "" {
+		theirs := h.theirs(op.path)
+		if len(theirs) == 0 {
 			continue
 		}
-		none := absent(theirs)
-		if none == theirs {
-			t.Fatalf("%q is its own absence", theirs)
+		none := make([]string, len(theirs))
+		for i, one := range theirs {
+			if none[i] = absent(one); none[i] == one {
+				t.Fatalf("%q is its own absence", one)
+			}
 		}
 		for _, as := range outsiders() {
 			if status, _ := refusalOf(as, op); status != 0 {
 				continue
 			}
 			looked[op.id] = true
-			got := h.ask(as, op.method, filled(op.path, theirs), op.body, op.follows)
-			want := h.ask(as, op.method, filled(op.path, none), op.body, op.follows)
-			got.text, want.text = strings.ReplaceAll(got.text, theirs, "X"), strings.ReplaceAll(want.text, none, "X")
-			if op.id == "holdLease" {
-				got.text, want.text = "", "" // with the time at which it ends
+			compare := func(theirs, none []string) {
+				t.Helper()
+				got := h.ask(as, op.method, filled(op.path, theirs...), op.body, op.follows)
+				want := h.ask(as, op.method, filled(op.path, none...), op.body, op.follows)
+				for i := range theirs {
+					if theirs[i] == none[i] {
+						continue
+					}
+					got.text, want.text = strings.ReplaceAll(got.text, theirs[i], "X"), strings.ReplaceAll(want.text, none[i], "X")
+				}
+				if op.id == "holdLease" {
+					got.text, want.text = "", "" // with the time at which it ends
+				}
+				if got != want {
+					t.Errorf("%s by %+v: %+v, want %+v", op.id, as.Principal, got, want)
+				}
+				if strings.Contains(got.text, rival) {
+					t.Errorf("%s by %+v tells: %s", op.id, as.Principal, got.text)
+				}
 			}
-			if got != want {
-				t.Errorf("%s by %+v: %+v, want %+v", op.id, as.Principal, got, want)
-			}
-			if strings.Contains(got.text, rival) {
-				t.Errorf("%s by %+v tells: %s", op.id, as.Principal, got.text)
+			compare(theirs, none)
+			if n := len(theirs); n > 1 { // what is named first must not be all that hides what is named last
+				compare([]string{anySession, theirs[n-1]}, []string{anySession, none[n-1]})
 			}
 		}
 	}
 	for _, id := range []string{
 		"getServer", "getServerEntry", "getServerLog", "getDrift", "startServer", "stopServer", "enableServer", "acceptTools", "getTool", "getGroup", "getCall",
 		"holdLease", "releaseLease", "getState", "retryState", "clearState", "revokeToken", "getApproval", "approve", "reject", "edit", "cancelApproval", "revokeGrant",
+		"compatConfirmations", "compatConfirm",
 	} {
 		if !looked[id] {
 			t.Errorf("nobody has asked by %s", id)

@@ -119,6 +119,7 @@ type operation struct {
 	about            string // what there is to say beyond the summary
 	needs            hub.Right
 	hubwide          bool  // only for principals of the hub itself: it is about what all tenants share
+	others           bool  // it is open to all for what is their own, and an act on what is somebody else's; see [Door.actOnOthers]
 	reads            bool  // it changes nothing, whatever its method: it is done also if it cannot be recorded
 	status           int   // of success; 0 for 200, or 204 without content
 	limit            int64 // MiB of the body; 0 if there is none
