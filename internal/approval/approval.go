@@ -204,6 +204,8 @@ type Request struct {
 	Decisions []Decision // so far, in their order
 	Taken     string     // id of the call that was made by it; "" for none yet
 	Note      string     // why it was cancelled or superseded
+
+	key []byte // see Reference; nil of what was asked before there were any
 }
 
 // Decision is what a person has said to a request.

@@ -127,7 +127,7 @@ func newRow(a *Asking, at time.Time, expires time.Duration) (*row, error) {
 	r := &row{
 		Request: Request{
 			Details: a.Details, Judged: a.Judged, ID: id.String(), Status: Pending, Created: at, Expires: at.Add(expires),
-			Shown: clean(a.Shown), Hash: clean(a.ArgumentsHash),
+			Shown: clean(a.Shown), Hash: clean(a.ArgumentsHash), key: referenceKey(),
 		},
 		open: true, revision: 1, changed: at,
 	}

@@ -73,6 +73,7 @@ func scan(from scanner) (*row, error) {
 	var r row
 	var created, changed, expires, decided int64
 	var body, judged, decisions string
+	var own keyed
 	err := from.Scan(&r.ID, &r.Status, &r.open, &r.revision, &created, &changed, &expires, &decided, &r.Tenant, &r.Subject, &r.Server, &r.Tool,
 		&r.Node, &r.same, &body, &judged, &decisions, &r.Shown, &r.Hash, &r.arguments, &r.edited, &r.Taken, &r.taker, &r.Note, &r.extra)
 	if err != nil {
@@ -81,11 +82,12 @@ func scan(from scanner) (*row, error) {
 	for _, member := range [...]struct {
 		text string
 		into any
-	}{{body, &r.Details}, {body, &r.askers}, {judged, &r.Judged}, {decisions, &r.Decisions}} {
+	}{{body, &r.Details}, {body, &r.askers}, {body, &own}, {judged, &r.Judged}, {decisions, &r.Decisions}} {
 		if err := json.Unmarshal([]byte(member.text), member.into); err != nil {
 			return nil, fmt.Errorf("reading the request for approval %s: %w", r.ID, err)
 		}
 	}
+	r.key = own.Key
 	if len(r.Askers) == 0 && r.Call != "" { // as it was written before there were any
 		r.Askers = []string{r.Call}
 	}
@@ -101,12 +103,19 @@ func (r *row) values() []any {
 	}
 }
 
+// keyed is the key of a request as it is written: in clear, because who shows a
+// reference has to be who has asked as well.
+type keyed struct {
+	Key []byte `json:"key,omitempty"`
+}
+
 // body is what the column of that name has.
 func (r *row) body() string {
 	return jsonOf(struct {
 		Details
 		askers
-	}{r.Details, r.askers})
+		keyed
+	}{r.Details, r.askers, keyed{r.key}})
 }
 
 // state is open as it is written.

@@ -38,6 +38,8 @@ func (p *Pipeline) approve(ctx context.Context, r *run) error {
 		return hub.E(message.Internal, errUnjudged)
 	case r.ticket != nil:
 		return p.agree(ctx, r, r.ticket)
+	case r.response.settles():
+		return p.agree(ctx, r, &r.response.Request)
 	case !j.Stops():
 		return nil
 	case j.Verdict != hub.VerdictAsk:
@@ -88,7 +90,7 @@ func (p *Pipeline) leave(r *run, which func(c *candidate) bool) {
 // nobody yet.
 func (p *Pipeline) agree(ctx context.Context, r *run, q *approval.Request) error {
 	original, mirrored := r.Message, r.Mirrored
-	if q != nil && q.Status == approval.Edited { // a ticket, and the message has the edited arguments already
+	if r.ticket != nil && r.ticket.Status == approval.Edited { // the message has the edited arguments already
 		original = nil
 	}
 	for range maxAsked {
@@ -102,7 +104,7 @@ func (p *Pipeline) agree(ctx context.Context, r *run, q *approval.Request) error
 		r.record.Approval = q.ID
 		if q.Status == approval.Pending {
 			now, err := p.hold(ctx, r, *q)
-			if err != nil {
+			if err != nil || r.reply != nil {
 				return err
 			}
 			q = &now

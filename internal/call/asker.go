@@ -32,10 +32,10 @@ func (r *run) question(m *wire.Message) (name [sha256.Size]byte, ok bool) {
 	return sha256.Sum256([]byte(whose(&r.Principal) + "\x00" + state)), ok
 }
 
-// asked remembers who asks, if that is not the answer yet.
+// asked remembers who asks, if that is not the answer yet, and not the hub itself.
 func (a *askers) asked(_ context.Context, r *run) error {
 	m := &r.reply.Message
-	if m.Kind != wire.Response || protocol.KindOf(m, r.reply.Era) == protocol.ResultComplete {
+	if r.fault != nil || m.Kind != wire.Response || protocol.KindOf(m, r.reply.Era) == protocol.ResultComplete {
 		return nil
 	}
 	if name, ok := r.question(m); ok {

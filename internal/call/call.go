@@ -62,6 +62,10 @@ type Request struct {
 	// to no other, also where several go by one name. Nil is all.
 	Offered func(*catalog.Entry) bool
 
+	// Forms says that the caller takes a form in the place of an answer, and makes the
+	// call once more with what was said to it (2026-07-28, "Multi Round-Trip Requests").
+	Forms bool
+
 	// Mirrored returns the values of a header of the request, where the caller
 	// has to mirror arguments into headers; nil elsewhere.
 	Mirrored func(header string) []string
@@ -216,6 +220,8 @@ type run struct {
 	seen      *catalog.Snapshot // what there was when the call was looked up, or before
 	judgement hub.Judgement     // of the first of the candidates
 	ticket    *approval.Request // that its caller has picked up; nil for none
+	response  *response         // with which it comes back, to a question of the hub's own; nil for none
+	enough    bool              // the caller was asked about it, and is not again: others decide
 	claim     string            // id of the request by which it is made; "" for none
 
 	plan     plan   // who may carry it out, and how often it may be tried

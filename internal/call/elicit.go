@@ -54,10 +54,12 @@ func (p *Pipeline) elicit(ctx context.Context, r *run, q approval.Request) (end 
 
 // ask puts the question about a request as it stands.
 func (e *elicitation) ask(q approval.Request) {
-	raw, ok := e.question(&q)
+	params, ok := question(&q, e.r.Lang)
 	if !ok {
 		return
 	}
+	raw := append([]byte(`{"jsonrpc":"2.0","id":1,"method":"`+protocol.MethodElicitation+`","params":`), params...)
+	raw = append(raw, '}')
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.over {
@@ -72,14 +74,24 @@ func (e *elicitation) ask(q approval.Request) {
 
 // answered takes the answer of the caller.
 func (e *elicitation) answered(q approval.Request, reply []byte) {
-	result := wire.Lookup(reply, wire.Value(reply), "result")
+	shown := approval.Referred{Request: q, Round: len(q.Agreements()) + 1, Saw: q.Hash}
+	now, again := e.p.said(e.ctx, &shown, reply, wire.Lookup(reply, wire.Value(reply), "result"))
+	if again {
+		go e.ask(now) // it has to be said twice; the first question may still be on its way
+	}
+}
+
+// said takes what the person at the caller's client has said to a request as it was
+// shown there, and returns the request. They are to be asked again if it has to be said
+// twice, or was about something else than what would be sent now.
+func (p *Pipeline) said(ctx context.Context, q *approval.Referred, reply []byte, result wire.Span) (now approval.Request, again bool) {
 	action, _ := wire.String(reply, wire.Lookup(reply, result, "action"))
 	content := wire.Lookup(reply, result, "content")
 	said, _ := wire.String(reply, wire.Lookup(reply, content, "decision"))
 	with := approval.Deciding{
 		By:           hub.Principal{Subject: q.Subject + atClient, Tenant: q.Tenant, Door: q.Door, Role: hub.RoleApprover},
 		There:        true,
-		Confirmation: len(q.Agreements()) + 1, Saw: q.Hash,
+		Confirmation: q.Round, Saw: q.Saw,
 	}
 	with.Note, _ = wire.String(reply, wire.Lookup(reply, content, "note"))
 	with.Note = strings.ToValidUTF8(with.Note, "\ufffd")
@@ -92,27 +104,25 @@ func (e *elicitation) answered(q approval.Request, reply []byte) {
 	case action == "accept" && said == "reject", action == "decline":
 		with.Kind = approval.Reject
 	default:
-		return // nobody has decided there
+		return q.Request, false // nobody has decided there
 	}
-	ctx := context.WithoutCancel(e.ctx)
-	now, err := e.p.desk.Decide(ctx, q.ID, with)
+	ctx = context.WithoutCancel(ctx)
+	now, err := p.desk.Decide(ctx, q.ID, with)
 	if hub.IsCode(err, message.ApprovalChanged) || hub.IsCode(err, message.ApprovalConfirm) { // it is not what was shown any more
-		if now, err = e.p.desk.Get(ctx, q.ID); err == nil {
-			e.p.log.InfoContext(ctx, "what was said at the client was about something else; it is asked again", "approval", q.ID)
+		if now, err = p.desk.Get(ctx, q.ID); err == nil {
+			p.log.InfoContext(ctx, "what was said at the client was about something else; it is asked again", "approval", q.ID)
 		}
 	}
 	if err != nil {
-		e.p.log.InfoContext(ctx, "what was said at the client does not count", "approval", q.ID, "error", err)
-		return
+		p.log.InfoContext(ctx, "what was said at the client does not count", "approval", q.ID, "error", err)
+		return q.Request, false
 	}
-	if now.Status == approval.Pending && !now.Second {
-		go e.ask(now) // it has to be said twice; the first question may still be on its way
-	}
+	return now, now.Status == approval.Pending && !now.Second
 }
 
-// question is the request by which the caller is asked; false if the person could not
-// see all of what would run.
-func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
+// question is what the caller is asked, as params of the request; false if the person
+// could not see all of what would run.
+func question(q *approval.Request, lang message.Lang) ([]byte, bool) {
 	now := q.Arguments // that would be sent
 	if q.Edited != nil {
 		now = q.Edited
@@ -129,7 +139,6 @@ func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
 			return nil, false
 		}
 	}
-	lang := e.r.Lang
 	var why strings.Builder
 	for i, reason := range q.Reasons {
 		if i > 0 {
@@ -141,12 +150,12 @@ func (e *elicitation) question(q *approval.Request) ([]byte, bool) {
 		"warning", q.Warning.In(lang), "arguments", shown, "round", strconv.Itoa(len(q.Agreements())+1), "persons", strconv.Itoa(max(1, q.Persons))).
 		With("risk", riskName(q.Risk))
 	yes, no := hub.E(message.ApprovalYes, nil), hub.E(message.ApprovalNo, nil)
-	b := append([]byte(nil), `{"jsonrpc":"2.0","id":1,"method":"`+protocol.MethodElicitation+`","params":{"message":`...)
+	b := append([]byte(nil), `{"message":`...)
 	b = wire.AppendString(b, text.In(lang))
 	b = append(b, `,"requestedSchema":{"type":"object","properties":{"decision":{"type":"string","enum":["approve","reject"],"enumNames":[`...)
 	b = append(wire.AppendString(b, yes.In(lang)), ',')
 	b = wire.AppendString(b, no.In(lang))
-	return append(b, `]},"note":{"type":"string","maxLength":500}},"required":["decision"]}}}`...), true
+	return append(b, `]},"note":{"type":"string","maxLength":500}},"required":["decision"]}}`...), true
 }
 
 // visible is JSON on one line in which every character can be seen: what would not

@@ -24,10 +24,14 @@ const (
 )
 
 // hold has the call wait until a request about it was decided, as long as its
-// caller may wait, and returns the request as it then stands. The call's clock
-// stands still meanwhile, and it holds no place in any queue. A caller that cancels
-// the call withdraws the request; one that only goes away may come back.
+// caller may wait, and returns the request as it then stands; or has the caller itself
+// asked, by a reply, and waits for nobody. The call's clock stands still meanwhile,
+// and it holds no place in any queue. A caller that cancels the call withdraws the
+// request; one that only goes away may come back.
 func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approval.Request, error) {
+	if p.askBack(ctx, r, &q) {
+		return q, nil
+	}
 	began := time.Now()
 	p.turns.leave(r)
 	r.clock.hold()
@@ -111,8 +115,7 @@ func (r *run) settle(q *approval.Request) error {
 		// Nobody reads a ticket out: the same words again make an equal call.
 		e = hub.E(message.ApprovalSpoken, nil, "tool", tool)
 	case q.Status == approval.Pending:
-		e = hub.E(message.ApprovalPending, nil, "tool", tool, "ticket", q.ID, "expires", q.Expires.UTC().Format(time.RFC3339), "pickup", r.view.MetaName(catalog.MetaTicket)).
-			With("risk", riskName(q.Risk))
+		e = r.undecided(q)
 	case q.Status == approval.Rejected:
 		e = hub.E(message.ApprovalRejected, nil, "tool", tool).With("note", remark(lastSaid(q)))
 	case q.Status == approval.Expired:
@@ -125,6 +128,12 @@ func (r *run) settle(q *approval.Request) error {
 	}
 	r.reply = marked(r.reply, q)
 	return nil
+}
+
+// undecided is the error of a call about which nobody has decided yet.
+func (r *run) undecided(q *approval.Request) *hub.Error {
+	return hub.E(message.ApprovalPending, nil, "tool", message.Quote(q.Name), "ticket", q.ID, "expires", q.Expires.UTC().Format(time.RFC3339),
+		"pickup", r.view.MetaName(catalog.MetaTicket)).With("risk", riskName(q.Risk))
 }
 
 // lastSaid is what the last of those who have decided has to say.
@@ -184,8 +193,17 @@ func (p *Pipeline) pickUp(ctx context.Context, r *run) (*hub.Error, error) {
 		return invalid("the ticket is of a %s, and not of a tool; make that request again", message.Quote(q.Method)), nil
 	}
 	r.record.Approval = q.ID
+	if r.response != nil {
+		if r.response.ID != q.ID {
+			return unknown, nil
+		}
+		if err := p.count(ctx, r); err != nil {
+			return nil, err
+		}
+		q, r.response = r.response.Request, nil
+	}
 	if q.Status == approval.Pending {
-		if q, err = p.hold(ctx, r, q); err != nil {
+		if q, err = p.hold(ctx, r, q); err != nil || r.reply != nil {
 			return nil, err
 		}
 	}

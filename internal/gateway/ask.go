@@ -240,17 +240,26 @@ func (g *Gateway) progressed(s *Session, m *wire.Message) {
 	}
 }
 
+// forms reports whether the caller of a modern request says in it that it shows forms.
+func forms(m *wire.Message) bool {
+	all := wire.Lookup(m.Raw, m.Member("_meta"), protocol.MetaCapabilities)
+	has := func(path ...string) bool { return declares(m.Raw, all, path...) }
+	return has("elicitation") && (has("elicitation", "form") || !has("elicitation", "url"))
+}
+
+// declares reports whether capabilities have an object at the path.
+func declares(raw []byte, at wire.Span, path ...string) bool {
+	for _, key := range path {
+		at = wire.Lookup(raw, at, key)
+	}
+	return at.Exists() && raw[at.Start] == '{'
+}
+
 // askable is an error if the caller, by the capabilities it declared, does not
 // take the request: no method goes to a peer that has not said that it knows it
 // (2025-11-25, "Lifecycle", Operation).
 func askable(capabilities []byte, m *wire.Message) *hub.Error {
-	has := func(path ...string) bool {
-		at := wire.Value(capabilities)
-		for _, key := range path {
-			at = wire.Lookup(capabilities, at, key)
-		}
-		return at.Exists() && capabilities[at.Start] == '{'
-	}
+	has := func(path ...string) bool { return declares(capabilities, wire.Value(capabilities), path...) }
 	var needed []string
 	switch method := m.MethodName(); method {
 	case protocol.MethodSampling:

@@ -142,6 +142,22 @@ func TestAskable(t *testing.T) {
 	}
 }
 
+// A modern caller shows forms if it says so in the request itself.
+func TestForms(t *testing.T) {
+	for capabilities, want := range map[string]bool{
+		`{}`: false, `null`: false, `{"elicitation":null}`: false, `{"elicitation":true}`: false, `{"sampling":{}}`: false,
+		`{"elicitation":{}}`: true, `{"elicitation":{"form":{}}}`: true, `{"elicitation":{"url":{},"form":{}}}`: true, `{"elicitation":{"url":{}}}`: false,
+	} {
+		m := scan(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{%q:%s}}}`, protocol.MetaCapabilities, capabilities)
+		if forms(m) != want {
+			t.Errorf("%s: %t", capabilities, !want)
+		}
+	}
+	if forms(scan(t, `{"jsonrpc":"2.0","id":1,"method":"tools/call"}`)) {
+		t.Error("one that says nothing is asked")
+	}
+}
+
 // Servers are told what a caller declared, if it can be asked at all.
 func TestDeclared(t *testing.T) {
 	for capabilities, want := range map[string]string{

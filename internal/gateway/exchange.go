@@ -55,7 +55,8 @@ func (x *exchange) wants(m *wire.Message) bool {
 }
 
 // Ask puts a question to the caller of a session. In the modern era, which has no
-// requests to callers, nobody can be asked.
+// requests to callers, nobody can be asked so: what the hub itself asks goes by its
+// answers, see [call.Request].
 func (x *exchange) Ask(ctx context.Context, q hub.Question) {
 	if x.caller.Session == nil {
 		q.Answer(nil, foreign(protocol.Legacy, protocol.Modern))

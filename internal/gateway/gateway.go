@@ -242,6 +242,7 @@ func (g *Gateway) call(ctx context.Context, c *Caller, m *wire.Message, out Out)
 		Principal: c.Principal, Viewer: c.Viewer, Message: canonical(m), Level: c.Level, Mirrored: c.Mirrored,
 		Lang:     g.Language(c.Viewer, c.Accept),
 		Exchange: &exchange{gateway: g, caller: c, out: out},
+		Forms:    c.Era == protocol.Modern && forms(m),
 	}
 	if s := c.Session; s != nil {
 		if s.gone.Load() {

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,15 @@ import (
 // askingHub starts a hub that has a person asked about the fault server's note.
 func askingHub(t *testing.T, approval string) *rig.Hub {
 	t.Helper()
+	hub := askingHubIn(t, t.TempDir(), approval)
+	hub.AwaitReady()
+	return hub
+}
+
+// askingHubIn is askingHub with a given data directory. Its servers may still be on
+// their way.
+func askingHubIn(t *testing.T, dataDir, approval string) *rig.Hub {
+	t.Helper()
 	entry, err := json.Marshal(rig.Stdio("fault", rig.FaultServer(t)).Entry)
 	if err != nil {
 		t.Fatal(err)
@@ -29,9 +39,7 @@ func askingHub(t *testing.T, approval string) *rig.Hub {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hub := rig.Serve(t, nil, "--config", config, "--listen", "127.0.0.1:0", "--data-dir", t.TempDir())
-	hub.AwaitReady()
-	return hub
+	return rig.Serve(t, nil, "--config", config, "--listen", "127.0.0.1:0", "--data-dir", dataDir)
 }
 
 // TestTicketsOverMCP: a client of either era finds the tool for tickets in its list,
@@ -80,11 +88,13 @@ func result(t *testing.T, c *caller, method string, params map[string]any, into 
 }
 
 // TestElicitedApproval: a client that can be asked is asked itself, if that is
-// configured: its person sees what would run, and decides; that is on record.
+// configured: its person sees what would run, and decides; that is on record. In one
+// era it is asked by a request, in the other by an answer.
 func TestElicitedApproval(t *testing.T) {
 	t.Parallel()
 	hub := askingHub(t, `{"elicit": true}`)
-	for _, decision := range []string{"approve", "reject"} {
+	for _, way := range [][2]string{{"approve", latestLegacy}, {"reject", latestLegacy}, {"approve", modernRevision}, {"reject", modernRevision}} {
+		decision, revision := way[0], way[1]
 		var asked string
 		client := sdk.NewClient(&sdk.Implementation{Name: "asked", Version: "1"}, &sdk.ClientOptions{
 			ElicitationHandler: func(_ context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
@@ -92,7 +102,7 @@ func TestElicitedApproval(t *testing.T) {
 				return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"decision": decision, "note": "as you see"}}, nil
 			},
 		})
-		session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: hub.MCP()}, &sdk.ClientSessionOptions{ProtocolVersion: latestLegacy})
+		session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: hub.MCP()}, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,10 +112,10 @@ func TestElicitedApproval(t *testing.T) {
 		}
 		text := res.Content[0].(*sdk.TextContent).Text
 		if res.IsError != (decision == "reject") || decision == "approve" && text != "by approve" || decision == "reject" && !strings.Contains(text, "as you see") {
-			t.Errorf("%s: it was answered with %q", decision, text)
+			t.Errorf("%s: it was answered with %q", way, text)
 		}
 		if !strings.Contains(asked, `{"text":"by `+decision+`"}`) || !strings.Contains(asked, "fault__note") {
-			t.Errorf("%s: the person was asked %q", decision, asked)
+			t.Errorf("%s: the person was asked %q", way, asked)
 		}
 		_ = session.Close()
 	}
@@ -119,7 +129,51 @@ func TestElicitedApproval(t *testing.T) {
 			by = append(by, d.By)
 		}
 	}
-	if !slices.Equal(by, []string{"local at its client", "local at its client"}) {
+	if !slices.Equal(by, slices.Repeat([]string{"local at its client"}, 4)) {
 		t.Errorf("decided by %q", by)
+	}
+}
+
+// TestElicitedApprovalOutlivesTheHub: what a hub has asked by an answer can be answered
+// to the one that comes after it. Neither the question nor its answer is sent on.
+func TestElicitedApprovalOutlivesTheHub(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ask := func(hub *rig.Hub, capabilities, more map[string]any) (answer struct {
+		ResultType    string
+		RequestState  string
+		IsError       bool
+		Content       []struct{ Text string }
+		InputRequests map[string]struct{ Method string }
+	},
+	) {
+		params := map[string]any{
+			"name": "fault__note", "arguments": map[string]any{"text": "it lasts"},
+			"_meta": map[string]any{"io.modelcontextprotocol/clientCapabilities": capabilities},
+		}
+		maps.Copy(params, more)
+		result(t, connect(t, hub.MCP(), modernRevision), "tools/call", params, &answer)
+		return answer
+	}
+	forms := map[string]any{"elicitation": map[string]any{}}
+	hub := askingHubIn(t, dir, `{"elicit": true, "hold": "1s"}`)
+	for _, none := range []map[string]any{{}, {"elicitation": map[string]any{"url": map[string]any{}}}} {
+		if held := ask(hub, none, nil); !held.IsError || held.ResultType != "complete" || !strings.Contains(held.Content[0].Text, "ticket") {
+			t.Errorf("%v: it was answered with %+v", none, held)
+		}
+	}
+	asked := ask(hub, forms, nil)
+	if asked.ResultType != "input_required" || asked.InputRequests["approval"].Method != "elicitation/create" {
+		t.Fatalf("it was answered with %+v", asked)
+	}
+	hub.Stop()
+	hub = askingHubIn(t, dir, `{"elicit": true, "hold": "1s"}`)
+	yes := map[string]any{"action": "accept", "content": map[string]any{"decision": "approve"}}
+	again := map[string]any{"requestState": asked.RequestState, "inputResponses": map[string]any{"approval": yes}}
+	if got := ask(hub, forms, again); got.ResultType != "complete" || got.IsError || got.Content[0].Text != "it lasts" {
+		t.Errorf("it was answered with %+v", got)
+	}
+	if twice := ask(hub, forms, again); !twice.IsError {
+		t.Errorf("the second time it was answered with %+v", twice)
 	}
 }
