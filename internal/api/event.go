@@ -44,6 +44,8 @@ type EventEndpoint struct {
 	Reason    string    `json:"reason,omitempty" doc:"Why it is not connected, in English"`
 	Retry     time.Time `json:"retry,omitzero" doc:"When it is dialled again"`
 	CloseCode int       `json:"closeCode,omitempty" doc:"Of the WebSocket, when it was closed last"`
+
+	Warnings []EndpointWarning `json:"warnings,omitempty" doc:"In English: of limits, of what it needs and is not there, of a token that ends"`
 }
 
 // EventDevice is how a device stands.

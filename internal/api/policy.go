@@ -39,6 +39,7 @@ type PolicyQuestion struct {
 	Tool      string          `json:"tool" doc:"By the name under which it is called" example:"files__delete_file"`
 	Arguments json.RawMessage `json:"arguments,omitempty" doc:"JSON object"`
 	Caller    string          `json:"caller,omitempty" doc:"As if this one called; who asks if it is not given"`
+	Tenant    string          `json:"tenant,omitempty" doc:"Of this tenant; that of who asks if it is not given. Only the hub's own principals may name another than their own"`
 	Role      string          `json:"role,omitempty" enum:"viewer,caller,approver,operator,admin" doc:"With this role"`
 	Door      string          `json:"door,omitempty" enum:"mcp,sse,ws,stdio,rest,agent,xiaozhi,device" doc:"By this way; rest if it is not given"`
 	Group     string          `json:"group,omitempty" doc:"At the address of this group"`

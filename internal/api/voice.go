@@ -12,6 +12,7 @@ type Endpoint struct {
 	URL     string    `json:"url,omitempty" doc:"Of what is secret in it at most the last four characters; not there if it is to be asked for"`
 	Enabled bool      `json:"enabled"`
 	Group   string    `json:"group,omitempty" doc:"Whose tools it is offered; all if there is none"`
+	Profile string    `json:"profile,omitempty" enum:"xiaozhi,cloud,cloud-short,self-hosted" doc:"What is behind the address, which says what holds unless the configuration does; not there for a backend"`
 	State   string    `json:"state" enum:"disabled,connecting,connected,waiting,replaced,auth_failed,stopped" doc:"waiting, replaced, auth_failed: it is dialled again at retry; replaced: another program has taken its place; stopped: the hub does not run"`
 	Since   time.Time `json:"since,omitzero" doc:"When it came into this state"`
 

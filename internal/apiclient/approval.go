@@ -56,11 +56,22 @@ func (c *Client) CancelApproval(ctx context.Context, id string) (api.Approval, e
 
 func approvalPath(id, what string) string { return "/approvals/" + url.PathEscape(id) + what }
 
-// Grants lists grants, newest first: those in force, or all.
-func (c *Client) Grants(ctx context.Context, all bool) (api.GrantList, error) {
-	v := url.Values{}
-	if all {
+// GrantQuery says which grants are asked for. The zero value stands for those in
+// force.
+type GrantQuery struct {
+	All    bool // also those that are over
+	Cursor string
+	Limit  int // 0 for the usual
+}
+
+// Grants lists grants, newest first.
+func (c *Client) Grants(ctx context.Context, q GrantQuery) (api.GrantList, error) {
+	v := given(map[string]string{"cursor": q.Cursor})
+	if q.All {
 		v.Set("all", "true")
+	}
+	if q.Limit > 0 {
+		v.Set("limit", strconv.Itoa(q.Limit))
 	}
 	return get[api.GrantList](ctx, c, "/grants", v)
 }

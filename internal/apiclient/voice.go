@@ -88,6 +88,11 @@ func (c *Client) DeviceToken(ctx context.Context, id string, wanted api.DeviceTo
 	return change[api.DeviceToken](ctx, c, request{method: http.MethodPost, path: devicePath(id) + "/token", body: wanted, again: true})
 }
 
+// RevokeDeviceTokens has the tokens of a device let nobody in any more.
+func (c *Client) RevokeDeviceTokens(ctx context.Context, id string) error {
+	return c.into(ctx, request{method: http.MethodDelete, path: devicePath(id) + "/token", again: true}, nil)
+}
+
 // CallDevice has a person call a tool of a device, and waits for the result. The call
 // is cancelled when ctx ends.
 func (c *Client) CallDevice(ctx context.Context, id string, call api.DeviceCall) (api.CallResult, error) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/face/broker"
+	"github.com/toolcrib/toolcrib/internal/face/rest"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/transport"
@@ -15,8 +17,12 @@ import (
 func (a *App) openBroker(conf hub.Devices) {
 	a.broker = broker.New(broker.Options{
 		Devices: conf, Verify: a.devices.Verify, Log: a.log,
-		Attach:   func(ctx context.Context, def hub.Server) error { return a.control.Attach(ctx, def) },
-		Detach:   func(key, name string) { a.control.Detach(key, name) },
+		Attach: func(ctx context.Context, def hub.Server) error { return a.control.Attach(ctx, def) },
+		Detach: func(key, name string) { a.control.Detach(key, name) },
+		Call: func(ctx context.Context, req *call.Request, by call.Deadline) (*call.Result, error) {
+			return a.call.DoBy(ctx, req, by)
+		},
+		View: a.catalog.View, Refuse: rest.Refuse,
 		Language: func() message.Lang { return a.usual() }, Notable: a.notable(),
 	})
 }

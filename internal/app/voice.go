@@ -30,7 +30,7 @@ import (
 // dialled, and devices let in, once the hub starts.
 func (a *App) openVoice(info []byte, resolver *secret.Resolver) {
 	opt := xiaozhi.Options{
-		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info, Language: a.usual, Resolve: resolver.Fill, Network: a.network,
+		Call: a.call, Catalog: a.catalog, Bus: a.bus, Log: a.log, ServerInfo: info, Language: a.usual, Resolve: resolver.Fill, Network: a.network, Leases: a.control,
 	}
 	a.endpoints = xiaozhi.New(opt)
 	a.backends = xiaozhi.NewBackends(opt, a.dir.Backends())
@@ -43,9 +43,16 @@ func (a *App) openDevices(info []byte, resolver *secret.Resolver) error {
 	if err != nil {
 		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
 	}
+	epochs, err := device.OpenEpochs(a.dir.DeviceEpochs())
+	if err != nil {
+		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
+	}
 	a.fill = resolver.Fill
 	a.devices = device.New(device.Options{
-		Devices: a.deviceSettings(a.source.Config), Key: key, ClientInfo: info, Bus: a.bus, Log: a.log, Client: upgrading(a.network),
+		Devices: a.deviceSettings(a.source.Config), Key: key, Epochs: epochs, ClientInfo: info, Bus: a.bus, Log: a.log, Client: upgrading(a.network), Resolve: resolver.Fill, Refuse: rest.Refuse,
+		Witness: func(c hub.CallRecord, arguments []byte) func(hub.Outcome, *hub.Error, int) {
+			return a.call.Witness(c, arguments)
+		},
 		Attach:   func(ctx context.Context, def hub.Server) error { return a.control.Attach(ctx, def) },
 		Detach:   func(key, name string) { a.control.Detach(key, name) },
 		Language: func() message.Lang { return a.usual() }, Notable: a.notable(),
@@ -110,8 +117,9 @@ func (a *App) applyVoice(c *config.Config) {
 	a.broker.Apply(c.Devices)
 }
 
-// deviceSettings are those of a configuration with the placeholders of addresses
-// filled in. An address that cannot be is left out, and that is logged.
+// deviceSettings are those of a configuration with the placeholders of the addresses
+// filled in that devices are told. One that cannot be is left out, and that is logged.
+// Those of backends are filled in as each is dialled.
 func (a *App) deviceSettings(c *config.Config) hub.Devices {
 	d := c.Devices
 	fill := func(setting, text string) string {
@@ -123,11 +131,6 @@ func (a *App) deviceSettings(c *config.Config) hub.Devices {
 		return filled
 	}
 	d.Websocket, d.Vision = fill("devices.websocket", d.Websocket), fill("devices.vision", d.Vision)
-	relay := make(map[string]string, len(d.Relay))
-	for id, text := range d.Relay {
-		relay[id] = fill("devices.relay."+id, text) // even if it is empty: the one of "*" is another backend
-	}
-	d.Relay = relay
 	return d
 }
 
@@ -226,6 +229,17 @@ func (a *App) dialled() (endpoints, backends rest.Dialled) {
 
 func (a *App) deviceView() rest.Devices {
 	return rest.Devices{
-		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Identify: a.devices.Identify, Expires: device.TokenLife, Address: a.DeviceURL,
+		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Revoke: a.revokeDevice, Identify: a.devices.Identify, Expires: device.TokenLife, Address: a.DeviceURL,
 	}
+}
+
+// revokeDevice has no token be good any more that a device has been given, and sends
+// away who came by one: the device, and both sides of its endpoint pair.
+func (a *App) revokeDevice(id string) error {
+	path := a.dir.DeviceEpochs()
+	if err := a.devices.Revoke(id); err != nil {
+		return hub.E(message.FileUnwritable, err, "path", path).With("detail", message.Cause(err))
+	}
+	a.broker.Recheck()
+	return nil
 }

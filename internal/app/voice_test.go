@@ -2,21 +2,16 @@ package app
 
 import (
 	"bufio"
-	"bytes"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/toolcrib/toolcrib/internal/config"
 	"github.com/toolcrib/toolcrib/internal/face/broker"
 	"github.com/toolcrib/toolcrib/internal/face/device"
-	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
@@ -53,25 +48,5 @@ func TestDeviceBodiesInTime(t *testing.T) {
 				t.Errorf("%s: over after %v (%v)", path, took, err)
 			}
 		})
-	}
-}
-
-// A device whose backend has an address that cannot be filled in has none, rather than
-// that of all others.
-func TestRelayOfItsOwn(t *testing.T) {
-	c := &config.Config{Devices: hub.Devices{Relay: map[string]string{"aa:bb": "ws://${env:TOOLCRIB_TEST_UNSET}/", "*": "ws://127.0.0.1:1/"}}}
-	var said bytes.Buffer
-	a := &App{log: slog.New(slog.NewTextHandler(&said, nil)), fill: func(text string) (string, []string, error) {
-		if strings.Contains(text, "$") {
-			return "", nil, errors.New("there is no such variable")
-		}
-		return text, nil, nil
-	}}
-	got := a.deviceSettings(c).Relay
-	if to, there := got["aa:bb"]; to != "" || !there || got["*"] != "ws://127.0.0.1:1/" {
-		t.Errorf("the backends are %q", got)
-	}
-	if !strings.Contains(said.String(), "devices.relay.aa:bb") {
-		t.Errorf("the log says %q", said.String())
 	}
 }

@@ -60,7 +60,7 @@ func mayImport() map[string][]string {
 		"face/rest":       face,
 		"face/xiaozhi":    face,
 		"face/device":     list("xiaozhi protocol wire hub bus"),
-		"face/broker":     list("xiaozhi protocol wire hub"),
+		"face/broker":     list("call catalog gateway xiaozhi protocol wire hub"),
 		"face/web":        face,
 		"face/login":      list("auth hub"),
 		"cli":             list("app api apiclient audit auth bridge config config/importer datadir hub sandbox store transport wire"),

@@ -35,6 +35,7 @@ func (c *auditActs) Run(ctx context.Context, s *session) error {
 			return s.out.json(list)
 		}
 		s.out.acts(list.Acts)
+		s.out.more(len(list.Acts), list.Next)
 		return nil
 	})
 }

@@ -99,11 +99,11 @@ func (a *agreement) find(ctx context.Context) (*api.Approval, error) {
 		}
 		a.subject = me.Subject
 	}
-	list, err := a.decider.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Subject: a.subject, Limit: 500})
+	list, err := pendingOf(ctx, a.decider.Client, a.subject)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range list.Approvals {
+	for _, one := range list {
 		if a.seen[one.ID] || one.Door != "rest" || one.Tenant != "" || one.Name != a.tool && one.Tool != a.tool {
 			continue
 		}

@@ -22,21 +22,21 @@ type approvalCommands struct {
 }
 
 type approvalList struct {
+	Limit int  `short:"n" help:"How many." default:"100" placeholder:"N"`
 	All   bool `help:"Also those that are decided or over." xor:"which"`
 	Watch bool `help:"Go on, and show each that is asked or decided, as it happens." xor:"which"`
 }
 
 // Run lists requests, the newest first.
 func (c *approvalList) Run(ctx context.Context, s *session) error {
-	if c.Watch {
+	switch {
+	case c.Limit < 1:
+		return misuse("approval list", "--limit must be 1 or more")
+	case c.Watch:
 		return s.watchApprovals(ctx)
 	}
 	return s.with(ctx, func(h *link) error {
-		var q apiclient.ApprovalQuery
-		if !c.All {
-			q.Status = []string{"pending"}
-		}
-		list, err := h.Approvals(ctx, q)
+		list, err := c.find(ctx, h)
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,12 @@ func (c *approvalList) Run(ctx context.Context, s *session) error {
 			return s.out.json(list)
 		}
 		say := s.out.say
-		if len(list.Approvals) == 0 {
+		switch {
+		case len(list.Approvals) > 0:
+		case c.All:
+			s.out.line("%s", say("No requests for approval.", "没有审批请求。"))
+			return nil
+		default:
 			s.out.line("%s", say("Nothing waits for an approval.", "没有等待审批的调用。"))
 			return nil
 		}
@@ -59,8 +64,38 @@ func (c *approvalList) Run(ctx context.Context, s *session) error {
 		s.out.table([]string{
 			"ID", say("STATUS", "状态"), say("RISK", "风险"), say("TOOL", "工具"), say("ASKED BY", "请求者"), say("LEFT", "剩余"), say("ARGUMENTS", "参数"),
 		}, rows)
+		s.out.more(len(rows), list.Next)
 		return nil
 	})
+}
+
+// find asks as often as the answers have fewer than are wanted.
+func (c *approvalList) find(ctx context.Context, h *link) (api.ApprovalList, error) {
+	var q apiclient.ApprovalQuery
+	if !c.All {
+		q.Status = []string{"pending"}
+	}
+	return approvalsOf(ctx, h.Client, q, c.Limit)
+}
+
+// approvalsOf asks for so many requests as often as the answers have fewer.
+func approvalsOf(ctx context.Context, c *apiclient.Client, q apiclient.ApprovalQuery, wanted int) (api.ApprovalList, error) {
+	all, next, err := upTo(wanted, func(limit int, cursor string) ([]api.Approval, string, error) {
+		q.Limit, q.Cursor = limit, cursor
+		page, err := c.Approvals(ctx, q)
+		return page.Approvals, page.Next, err
+	})
+	return api.ApprovalList{Approvals: all, Next: next}, err
+}
+
+// mostPending is more than a hub has of requests that are pending.
+const mostPending = 20_000
+
+// pendingOf are all requests that are pending, newest first; of a caller, unless that
+// is empty.
+func pendingOf(ctx context.Context, c *apiclient.Client, subject string) ([]api.Approval, error) {
+	list, err := approvalsOf(ctx, c, apiclient.ApprovalQuery{Status: []string{"pending"}, Subject: subject}, mostPending)
+	return list.Approvals, err
 }
 
 type approvalShow struct {
@@ -92,11 +127,11 @@ func (h *link) request(ctx context.Context, id string) (api.Approval, error) {
 	if err == nil || !apiclient.IsCode(err, message.ApprovalUnknown) || len(id) < leastEnd {
 		return v, err
 	}
-	list, e := h.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Limit: 500})
-	if e != nil || list.Next != "" { // another one may end so as well
+	all, e := pendingOf(ctx, h.Client, "")
+	if e != nil {
 		return v, err
 	}
-	ends := slices.DeleteFunc(list.Approvals, func(a api.Approval) bool { return !strings.HasSuffix(a.ID, id) })
+	ends := slices.DeleteFunc(all, func(a api.Approval) bool { return !strings.HasSuffix(a.ID, id) })
 	if len(ends) != 1 {
 		return v, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 type approvalEdit struct {
@@ -34,6 +36,9 @@ func (c *approvalEdit) Run(ctx context.Context, s *session) error {
 			whole, err = s.edit(ctx, &v)
 		case len(each) > 0:
 			var changes json.RawMessage
+			if err = unshown(&v); err != nil {
+				return err
+			}
 			if changes, err = object(each, v.Name, parameters(v.Definition)); err == nil {
 				whole, err = overlay(current(&v), changes)
 			}
@@ -60,6 +65,18 @@ func current(v *api.Approval) json.RawMessage {
 	return v.Arguments
 }
 
+// unshown says why nobody can go on from what would be sent now, as it is not all
+// shown here: what is not would be lost. It is nil if it is shown.
+func unshown(v *api.Approval) error {
+	switch {
+	case len(v.ExtraShown) > 0 && len(v.Extra) == 0: // with which the hub takes no edit at all
+		return hub.E(message.ApprovalInvalid, nil).With("detail", message.Say("part of the call was sealed by another hub; edit it there"))
+	case v.Hidden && len(v.Edited) == 0: // what was edited last is what would be sent
+		return hub.E(message.ApprovalInvalid, nil).With("detail", message.Say("its arguments were sealed for another hub and are not shown here; give all of them as one JSON object, or edit it there"))
+	}
+	return nil
+}
+
 // overlay puts members in the place of those of an object.
 func overlay(raw, changes json.RawMessage) (json.RawMessage, error) {
 	all := make(map[string]json.RawMessage)
@@ -78,6 +95,9 @@ func overlay(raw, changes json.RawMessage) (json.RawMessage, error) {
 func (s *session) edit(ctx context.Context, v *api.Approval) (json.RawMessage, error) {
 	if !s.env.Terminal {
 		return nil, misuse("approval edit", "the arguments are missing")
+	}
+	if err := unshown(v); err != nil {
+		return nil, err
 	}
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {

@@ -2,16 +2,21 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/datadir"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
 
@@ -154,6 +159,159 @@ func TestApprovalCommands(t *testing.T) {
 	say("must be one of", exitUsage, "policy", "judge", "demo__delete_note", "--role", "king")
 }
 
+// Of a request whose arguments only another hub can show, nobody edits a part: the
+// rest would be lost. All of them can be given, and a part of those then.
+func TestEditOfWhatIsNotShown(t *testing.T) {
+	noted(t)
+	id := pendingCall(t, "demo__delete_note", "name=a")
+	// A hub that has lost its key is another one.
+	if err := os.Remove(datadir.Layout(os.Getenv(datadir.EnvPath)).SealKey()); err != nil {
+		t.Fatal(err)
+	}
+	show := func() (v api.Approval) {
+		t.Helper()
+		code, out, errs := run(t, message.English, "approval", "show", "--json", id)
+		if err := json.Unmarshal([]byte(out), &v); err != nil || code != exitOK {
+			t.Fatalf("exit code %d, %v, printed %s%s", code, err, out, errs)
+		}
+		return v
+	}
+	if v := show(); !v.Hidden || v.Arguments != nil {
+		t.Fatalf("it is not hidden: %+v", v)
+	}
+	for lang, want := range map[message.Lang]string{message.English: "give all of them as one JSON object", message.Chinese: "以一个 JSON 对象给出全部参数"} {
+		if code, out, errs := run(t, lang, "approval", "edit", id, "name=b"); code != exitFailure || !strings.Contains(errs, want) {
+			t.Errorf("a part: exit code %d, printed\n%s%s", code, out, errs)
+		}
+	}
+	editor(t, `echo '{"name":"c"}' > "$1"`)
+	if code, out, errs := typing(t, "", "approval", "edit", id); code != exitFailure || !strings.Contains(errs, "give all of them as one JSON object") {
+		t.Errorf("in the editor: exit code %d, printed\n%s%s", code, out, errs)
+	}
+	if v := show(); v.Status != "pending" || len(v.Decisions) != 0 {
+		t.Errorf("something was decided: %+v", v)
+	}
+	for _, args := range []string{`{"name":"d"}`, "name=e"} { // what was put in their place is shown
+		if code, out, errs := run(t, message.English, "approval", "edit", id, args); code != exitOK || !strings.Contains(out, "Agreed. It needs 1 more") {
+			t.Errorf("%s: exit code %d, printed\n%s%s", args, code, out, errs)
+		}
+	}
+	if v := show(); !sameJSON(v.Edited, json.RawMessage(`{"name":"e"}`)) {
+		t.Errorf("it is %s", v.Edited)
+	}
+}
+
+// Of more requests than are listed it is said that there are more, as those that have
+// waited longest are not among them; whatever needs all of them has all.
+func TestManyRequests(t *testing.T) {
+	noted(t)
+	id := pendingCall(t, "demo__write_note", "name=a", "text=b")
+	const copies = 600 // more than are in one answer
+	for _, statement := range []string{
+		`CREATE TABLE copies AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ` + strconv.Itoa(copies) + `) SELECT approval.*, i FROM approval, n`,
+		`UPDATE copies SET id = printf('ffffffff-%04d', i)`,
+		`ALTER TABLE copies DROP COLUMN i`,
+		`INSERT INTO approval SELECT * FROM copies`,
+		`DROP TABLE copies`,
+	} {
+		spoilStore(t, os.Getenv(datadir.EnvPath), statement)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	serving := serveHere(ctx, t)
+	list := func(want int, more bool, args ...string) {
+		t.Helper()
+		code, out, errs := run(t, message.English, append([]string{"approval", "list"}, args...)...)
+		if n := strings.Count(out, "demo__write_note"); code != exitOK || n != want || strings.Contains(out, "--limit") != more {
+			t.Errorf("%q: exit code %d, %d of them, printed\n%s%s", args, code, n, out[max(0, len(out)-300):], errs)
+		}
+	}
+	list(100, true)
+	list(550, true, "-n", "550")
+	list(copies+1, false, "--limit", strconv.Itoa(copies+1))
+	if code, out, _ := run(t, message.Chinese, "approval", "list"); code != exitOK || !strings.Contains(out, "最新的 100 条") {
+		t.Errorf("in Chinese: exit code %d, printed %s", code, out[max(0, len(out)-300):])
+	}
+	if code, out, _ := run(t, message.English, "approval", "list", "--json", "-n", "2"); code != exitOK || !strings.Contains(out, `"next": "ffffffff-0599"`) {
+		t.Errorf("as JSON: exit code %d, printed %s", code, out)
+	}
+	if code, _, errs := run(t, message.English, "approval", "list", "-n", "0"); code != exitUsage || !strings.Contains(errs, "--limit must be 1 or more") {
+		t.Errorf("none: exit code %d, printed %s", code, errs)
+	}
+	if code, out, errs := run(t, message.English, "approval", "show", id[len(id)-6:]); code != exitOK || !strings.Contains(out, id) {
+		t.Errorf("by its end: exit code %d, printed %s%s", code, out, errs)
+	}
+	if _, out, _ := run(t, message.English, completeWord, "approval", "approve", id[:8]); !strings.HasPrefix(out, id+"\t") {
+		t.Errorf("completed with %q", out)
+	}
+	watching, quit := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	var all sync.WaitGroup
+	all.Go(func() {
+		defer w.Close()
+		Main(watching, []string{"approval", "list", "--watch"}, Env{Stdin: strings.NewReader(""), Stdout: w, Stderr: io.Discard, Lang: message.English})
+	})
+	shown := lines(r)
+	if first := <-shown; !strings.Contains(first, id) {
+		t.Errorf("shown first is %q", first)
+	}
+	quit()
+	for range shown {
+	}
+	all.Wait()
+	stop()
+	<-serving
+}
+
+// Of more than are listed it is said that there are more, of whatever kind they are.
+func TestMoreThanListed(t *testing.T) {
+	noted(t)
+	for _, name := range []string{"a", "b"} {
+		for _, args := range [][]string{{"grant", "add", "demo__write_note", "name=" + name}, {"call", "demo__write_note", "name=" + name, "text=x"}} {
+			if code, out, errs := run(t, message.English, args...); code != exitOK {
+				t.Fatalf("%q: exit code %d, printed %s%s", args, code, out, errs)
+			}
+		}
+	}
+	for _, list := range []string{"grant list", "calls list", "audit acts"} {
+		for limit, more := range map[string]bool{"1": true, "50": false} {
+			code, out, errs := run(t, message.English, append(strings.Fields(list), "-n", limit)...)
+			if n := strings.Count(out, "\n"); code != exitOK || more && n != 3 || !more && n < 3 || strings.Contains(out, "the newest 1; --limit") != more {
+				t.Errorf("%s of %s: exit code %d, printed\n%s%s", list, limit, code, out, errs)
+			}
+			if _, out, _ := run(t, message.English, append(strings.Fields(list), "--json", "-n", limit)...); strings.Contains(out, `"next"`) != more {
+				t.Errorf("%s of %s, as JSON: %s", list, limit, out)
+			}
+		}
+		if code, _, errs := run(t, message.English, append(strings.Fields(list), "-n", "0")...); code != exitUsage || !strings.Contains(errs, "--limit must be 1 or more") {
+			t.Errorf("%s of none: exit code %d, printed %s", list, code, errs)
+		}
+	}
+}
+
+// Why there is no building upon what would be sent is said as it is.
+func TestUnshown(t *testing.T) {
+	for what, test := range map[string]struct {
+		v    api.Approval
+		want string
+	}{
+		"all is shown":              {api.Approval{Arguments: []byte(`{}`), Extra: []byte(`{}`), ExtraShown: []byte(`{}`)}, ""},
+		"nothing":                   {api.Approval{}, ""},
+		"the arguments are not":     {api.Approval{Hidden: true}, "one JSON object"},
+		"what was edited is not":    {api.Approval{Hidden: true, Arguments: []byte(`{}`)}, "one JSON object"},
+		"what was edited is":        {api.Approval{Hidden: true, Edited: []byte(`{}`)}, ""},
+		"what goes with them isn't": {api.Approval{Hidden: true, Arguments: []byte(`{}`), ExtraShown: []byte(`{}`)}, "edit it there"},
+	} {
+		got := ""
+		if err := unshown(&test.v); err != nil {
+			got = err.Error()
+		}
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q", what, got)
+		}
+	}
+}
+
 // What a person reads who decides has each character that is in it.
 func TestIndented(t *testing.T) {
 	for raw, want := range map[string]string{
@@ -196,6 +354,24 @@ func TestApprovalPrinted(t *testing.T) {
 	s.approval(s.out, &api.Approval{Hidden: true, Shown: []byte(`{"a":"***"}`)})
 	if !strings.Contains(out.String(), "sealed for the hub that was asked") || !strings.Contains(out.String(), `"***"`) {
 		t.Errorf("it says %s", out)
+	}
+}
+
+// Why something cannot be told is said in words, whatever of it there is.
+func TestDoubts(t *testing.T) {
+	for _, reason := range []string{"gone", "absent", "hidden", "role", "risk"} {
+		for lang, bare := range map[message.Lang]string{message.English: "told: " + reason + ".", message.Chinese: "：" + reason + "。"} {
+			s, out, _ := newTest(t, lang, "")
+			s.doubts(map[string]int{reason: 7})
+			if strings.Contains(out.String(), bare) || !strings.Contains(out.String(), "7") {
+				t.Errorf("%s: it says %s", reason, out)
+			}
+		}
+	}
+	s, out, _ := newTest(t, message.English, "")
+	s.doubts(map[string]int{"of a later hub": 1})
+	if !strings.Contains(out.String(), "told: of a later hub.") {
+		t.Errorf("one that is not known: it says %s", out)
 	}
 }
 

@@ -95,11 +95,11 @@ func (w *watched) event(ctx context.Context, e api.Event) error {
 // pending shows the requests that are pending and were not shown yet, the oldest
 // first.
 func (w *watched) pending(ctx context.Context) error {
-	list, err := w.link.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Limit: 500})
+	list, err := pendingOf(ctx, w.link.Client, "")
 	if err != nil {
 		return err
 	}
-	for _, v := range slices.Backward(list.Approvals) {
+	for _, v := range slices.Backward(list) {
 		if w.shown[v.ID] {
 			continue
 		}

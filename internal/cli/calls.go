@@ -60,6 +60,7 @@ func (c *callsList) Run(ctx context.Context, s *session) error {
 			return s.out.json(list)
 		}
 		s.out.records(list.Calls)
+		s.out.more(len(list.Calls), list.Next)
 		return nil
 	})
 }
@@ -116,6 +117,14 @@ func upTo[T any](wanted int, ask func(limit int, cursor string) ([]T, string, er
 		if next == "" || len(all) >= wanted {
 			return all, next, nil
 		}
+	}
+}
+
+// more tells that there may be more in a list than so many, the newest, if there is a
+// cursor of those that follow.
+func (p *printer) more(n int, next string) {
+	if next != "" {
+		p.line(p.say("These are the newest %d; --limit has more of them listed.", "以上是最新的 %d 条；可用 --limit 列出更多。"), n)
 	}
 }
 

@@ -12,11 +12,11 @@ import (
 )
 
 type deviceCommands struct {
-	List  deviceList  `cmd:"" help:"List the devices that have been here since the hub started." default:"withargs"`
-	Show  deviceShow  `cmd:"" help:"Show one device."`
-	Token deviceToken `cmd:"" help:"Make a token with which a device may dial in, and print it: this once."`
-	Log   deviceLog   `cmd:"" help:"Show the log of a device."`
-	Call  deviceCall  `cmd:"" help:"Call a tool of a device, also one that it keeps for people."`
+	List  deviceList          `cmd:"" help:"List the devices that have been here since the hub started." default:"withargs"`
+	Show  deviceShow          `cmd:"" help:"Show one device."`
+	Token deviceTokenCommands `cmd:"" help:"Make a token with which a device may dial in, or revoke those that it has."`
+	Log   deviceLog           `cmd:"" help:"Show the log of a device."`
+	Call  deviceCall          `cmd:"" help:"Call a tool of a device, also one that it keeps for people."`
 }
 
 type deviceList struct{}
@@ -110,14 +110,19 @@ func (c *deviceShow) Run(ctx context.Context, s *session) error {
 	})
 }
 
-type deviceToken struct {
+type deviceTokenCommands struct {
+	Create deviceTokenCreate `cmd:"" help:"Make a token with which a device may dial in, and print it: this once." default:"withargs"`
+	Revoke deviceTokenRevoke `cmd:"" help:"Have all tokens of a device let nobody in any more."`
+}
+
+type deviceTokenCreate struct {
 	ID     string `arg:"" help:"Id of the device, usually its MAC address; it need not have been here yet."`
 	Client string `help:"Id of the program of the device that alone may use it." placeholder:"ID"`
 }
 
 // Run makes a token. Only the token goes to standard output, so that it can be piped
 // to where it is kept.
-func (c *deviceToken) Run(ctx context.Context, s *session) error {
+func (c *deviceTokenCreate) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
 		t, err := h.DeviceToken(ctx, c.ID, api.DeviceTokenWanted{Client: c.Client})
 		if err != nil {
@@ -128,6 +133,23 @@ func (c *deviceToken) Run(ctx context.Context, s *session) error {
 		}
 		fmt.Fprintf(s.env.Stderr, s.out.say("A token for %s, good until %s:", "%s 的令牌，有效期至 %s：")+"\n", clean(c.ID), t.Expires.Local().Format(time.DateOnly))
 		s.out.line("%s", t.Token)
+		return nil
+	})
+}
+
+type deviceTokenRevoke struct {
+	ID string `arg:"" help:"Id of the device, or its alias; it need not have been here yet." complete:"device"`
+}
+
+// Run revokes the tokens of a device.
+func (c *deviceTokenRevoke) Run(ctx context.Context, s *session) error {
+	return s.with(ctx, func(h *link) error {
+		if err := h.RevokeDeviceTokens(ctx, c.ID); err != nil {
+			return err
+		}
+		if !s.JSON {
+			s.out.line(s.out.say("No token of %s made so far is good any more.", "%s 此前创建的令牌均已失效。"), clean(c.ID))
+		}
 		return nil
 	})
 }

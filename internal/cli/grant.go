@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/api"
+	"github.com/toolcrib/toolcrib/internal/apiclient"
 )
 
 type grantCommands struct {
@@ -20,13 +21,17 @@ type grantCommands struct {
 }
 
 type grantList struct {
-	All bool `help:"Also those that have expired or were revoked."`
+	Limit int  `short:"n" help:"How many." default:"100" placeholder:"N"`
+	All   bool `help:"Also those that have expired or were revoked."`
 }
 
 // Run lists grants, the newest first.
 func (c *grantList) Run(ctx context.Context, s *session) error {
+	if c.Limit < 1 {
+		return misuse("grant list", "--limit must be 1 or more")
+	}
 	return s.with(ctx, func(h *link) error {
-		list, err := h.Grants(ctx, c.All)
+		list, err := c.find(ctx, h)
 		if err != nil {
 			return err
 		}
@@ -48,8 +53,20 @@ func (c *grantList) Run(ctx context.Context, s *session) error {
 		s.out.table([]string{
 			"ID", say("TOOL", "工具"), say("FOR", "对象"), say("UP TO", "风险上限"), say("BY", "授权者"), say("UNTIL", "有效期至"), say("USES", "次数"), say("ARGUMENTS", "参数"),
 		}, rows)
+		s.out.more(len(rows), list.Next)
 		return nil
 	})
+}
+
+// find asks as often as the answers have fewer than are wanted.
+func (c *grantList) find(ctx context.Context, h *link) (api.GrantList, error) {
+	q := apiclient.GrantQuery{All: c.All}
+	grants, next, err := upTo(c.Limit, func(limit int, cursor string) ([]api.Grant, string, error) {
+		q.Limit, q.Cursor = limit, cursor
+		page, err := h.Grants(ctx, q)
+		return page.Grants, page.Next, err
+	})
+	return api.GrantList{Grants: grants, Next: next}, err
 }
 
 // granted is whose calls a grant covers.
@@ -110,11 +127,7 @@ func (w *wanted) request(ctx context.Context, s *session, h *link) (api.GrantAdd
 		g.Arguments = whole
 		return g, nil
 	}
-	t, err := h.tool(ctx, w.Tool)
-	if err != nil {
-		return g, err
-	}
-	raw, err := object(each, t.Name, parameters(t.Definition))
+	raw, err := h.objectFor(ctx, each, w.Tool, w.Tenant != "")
 	if err != nil {
 		return g, err
 	}
@@ -176,6 +189,7 @@ func (s *session) doubts(counts map[string]int) {
 	why := map[string]string{
 		"gone": say("the tool is not there any more", "工具已不存在"), "absent": say("the arguments were not kept", "未保存参数"),
 		"hidden": say("part of the arguments was hidden", "部分参数已隐去"), "role": say("the caller's role is not on record", "未记录调用方的角色"),
+		"risk": say("their risk was never judged", "当时未判断风险"),
 	}
 	for _, reason := range slices.Sorted(maps.Keys(counts)) {
 		text := why[reason]

@@ -63,14 +63,14 @@ func names(ctx context.Context, h *apiclient.Client, k kind) (all []candidate, e
 			all = append(all, candidate{v.URI, v.Name})
 		}
 	case approvals:
-		var list api.ApprovalList
-		list, err = h.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}})
-		for _, v := range list.Approvals {
+		var list []api.Approval
+		list, err = pendingOf(ctx, h, "")
+		for _, v := range list {
 			all = append(all, candidate{v.ID, v.Name + " (" + v.Subject + ")"})
 		}
 	case grants:
 		var list api.GrantList
-		list, err = h.Grants(ctx, false)
+		list, err = h.Grants(ctx, apiclient.GrantQuery{Limit: 500})
 		for _, v := range list.Grants {
 			all = append(all, candidate{v.ID, v.Server + "/" + v.Tool})
 		}
@@ -120,7 +120,7 @@ func (h *link) guess(ctx context.Context, err error, k kind, name string) error 
 	if listErr != nil {
 		return err // which says enough
 	}
-	if meant := nearest(name, all); meant != "" {
+	if meant := nearest(name, all); meant != "" && meant != name { // it may be there, and not for whom it is asked
 		return &mistyped{err, meant}
 	}
 	return err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/api"
 	"github.com/toolcrib/toolcrib/internal/hub"
-	"github.com/toolcrib/toolcrib/internal/message"
 )
 
 type policyCommands struct {
@@ -128,8 +127,11 @@ type policyJudge struct {
 	Arguments []string `arg:"" optional:"" help:"As of \"call\"."`
 
 	Caller string `help:"As if this one called." placeholder:"NAME"`
+	Tenant string `help:"Of this tenant." placeholder:"NAME"`
 	Role   string `help:"With this role." enum:"viewer,caller,approver,operator,admin," default:"" placeholder:"ROLE"`
 	Door   string `help:"By this way: mcp, stdio, rest and others." placeholder:"DOOR"`
+	Group  string `help:"At the address of this group." placeholder:"NAME" complete:"group"`
+	Client string `help:"By a program that calls itself so." placeholder:"NAME"`
 }
 
 // Run shows what the rules say.
@@ -140,17 +142,15 @@ func (c *policyJudge) Run(ctx context.Context, s *session) error {
 	}
 	return s.with(ctx, func(h *link) error {
 		if len(each) > 0 {
-			t, err := h.tool(ctx, c.Name)
-			if err != nil {
+			if whole, err = h.objectFor(ctx, each, c.Name, c.Tenant != "" || c.Group != ""); err != nil {
 				return h.guess(ctx, err, tools, c.Name)
 			}
-			if whole, err = object(each, t.Name, parameters(t.Definition)); err != nil {
-				return err
-			}
 		}
-		v, err := h.JudgeCall(ctx, api.PolicyQuestion{Tool: c.Name, Arguments: whole, Caller: c.Caller, Role: c.Role, Door: c.Door})
+		v, err := h.JudgeCall(ctx, api.PolicyQuestion{
+			Tool: c.Name, Arguments: whole, Caller: c.Caller, Tenant: c.Tenant, Role: c.Role, Door: c.Door, Group: c.Group, Client: c.Client,
+		})
 		if err != nil {
-			return h.guess(ctx, err, tools, c.Name)
+			return h.guess(ctx, h.guess(ctx, err, tools, c.Name), groups, c.Group)
 		}
 		if s.JSON {
 			return s.out.json(v)
@@ -182,6 +182,9 @@ type policyTest struct {
 
 // Run replays the record against a draft.
 func (c *policyTest) Run(ctx context.Context, s *session) error {
+	if c.Limit < 1 {
+		return misuse("policy test", "--limit must be 1 or more")
+	}
 	t := api.PolicyTest{Since: c.Since, Limit: c.Limit}
 	if c.File != "" {
 		var err error
@@ -207,11 +210,11 @@ func (c *policyTest) Run(ctx context.Context, s *session) error {
 func draft(path string) (json.RawMessage, error) {
 	raw, err := os.ReadFile(path) //nolint:gosec // a person names it
 	if err != nil {
-		return nil, hub.E(message.ConfigUnreadable, err, "path", path).With("detail", message.Cause(err))
+		return nil, unreadable(path, err)
 	}
 	plain, err := hujson.Standardize(raw)
 	if err != nil {
-		return nil, hub.E(message.ConfigUnreadable, err, "path", path).With("detail", message.Cause(err))
+		return nil, unreadable(path, err)
 	}
 	var whole struct {
 		Policy  json.RawMessage `json:"policy"`

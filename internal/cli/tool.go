@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,6 +179,22 @@ func (h *link) tool(ctx context.Context, name string) (api.Tool, error) {
 		}
 	}
 	return t, err
+}
+
+// objectFor makes the JSON object of arguments of a tool that were given one by one.
+// Elsewhere is for tools that may not be seen from here, as they are another tenant's
+// or have their names from a group: of these no types are guessed.
+func (h *link) objectFor(ctx context.Context, each []argument, name string, elsewhere bool) (json.RawMessage, error) {
+	t, err := h.tool(ctx, name)
+	switch {
+	case err == nil:
+		return object(each, t.Name, parameters(t.Definition))
+	case !elsewhere || !apiclient.IsCode(err, message.ToolUnknown):
+		return nil, err
+	case slices.ContainsFunc(each, func(a argument) bool { return !a.json }):
+		return nil, unfit("it is not known here of which types they are; write NAME:=JSON")
+	}
+	return object(each, name, nil)
 }
 
 // parameter is one parameter of a tool.

@@ -132,11 +132,13 @@ type endpointAdd struct {
 	Name string `arg:"" help:"Name of the endpoint: letters, digits, \"-\" and \"_\"." complete:"endpoint"`
 	URL  string `arg:"" optional:"" help:"Its address, as the console of the assistant shows it; sealed. \"-\" reads it from standard input. One that is there keeps its own without." name:"url"`
 	offerFlags
+	Profile       string   `help:"What is behind the address, by which the deadline, the length of answers and the refresh are as it bears them: xiaozhi, cloud, cloud-short or self-hosted." enum:"xiaozhi,cloud,cloud-short,self-hosted," default:"" placeholder:"PROFILE"`
+	RequiredTools []string `help:"Keep the servers of these tools running while it is connected." placeholder:"TOOL" complete:"tool"`
 }
 
 // Run defines or changes an endpoint.
 func (c *endpointAdd) Run(ctx context.Context, s *session) error {
-	return s.addDialled(ctx, apiclient.Endpoints, c.Name, &c.offerFlags, map[string]string{"url": c.URL})
+	return s.addDialled(ctx, apiclient.Endpoints, c.Name, &c.offerFlags, map[string]string{"url": c.URL, "profile": c.Profile}, c.RequiredTools)
 }
 
 type backendAdd struct {
@@ -150,11 +152,11 @@ type backendAdd struct {
 
 // Run defines or changes a backend.
 func (c *backendAdd) Run(ctx context.Context, s *session) error {
-	return s.addDialled(ctx, apiclient.Backends, c.Name, &c.offerFlags, map[string]string{"url": c.URL, "ota": c.OTA, "token": c.Key, "deviceId": c.DeviceID})
+	return s.addDialled(ctx, apiclient.Backends, c.Name, &c.offerFlags, map[string]string{"url": c.URL, "ota": c.OTA, "token": c.Key, "deviceId": c.DeviceID}, nil)
 }
 
 // addDialled writes what is given into the entry that there is, or a new one.
-func (s *session) addDialled(ctx context.Context, kind apiclient.Dialled, name string, c *offerFlags, texts map[string]string) error {
+func (s *session) addDialled(ctx context.Context, kind apiclient.Dialled, name string, c *offerFlags, texts map[string]string, needs []string) error {
 	if texts["url"] == "-" {
 		line, err := firstLine(s.env.Stdin)
 		if err != nil {
@@ -187,6 +189,9 @@ func (s *session) addDialled(ctx context.Context, kind apiclient.Dialled, name s
 		}
 		if c.Deny != nil {
 			entry["deny"] = c.Deny
+		}
+		if needs != nil {
+			entry["requiredTools"] = needs
 		}
 		if c.Deadline != nil {
 			entry["deadline"] = c.Deadline.String()

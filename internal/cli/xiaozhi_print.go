@@ -65,6 +65,7 @@ func (s *session) showDialled(ctx context.Context, kind apiclient.Dialled, name 
 			say("Address", "地址"), clean(v.URL),
 			say("Since", "持续"), ago(v.Since),
 			say("Peer", "对方"), oneLine(v.Peer),
+			say("Profile", "类型"), clean(v.Profile),
 			say("Group", "分组"), clean(v.Group),
 			say("Tools", "工具"), strconv.Itoa(v.Tools),
 			say("List", "列表"), list,
@@ -76,6 +77,7 @@ func (s *session) showDialled(ctx context.Context, kind apiclient.Dialled, name 
 			say("Not understood", "无法识别"), number(v.Junk),
 			say("Connected", "已连接"), number(v.Connects),
 			say("Heard", "最近收到"), ago(v.LastHeard),
+			say("Last ping", "最近 ping"), ago(v.LastPing),
 			say("Closed last", "上次关闭"), closed,
 			say("Token ends", "令牌到期"), expires,
 		)

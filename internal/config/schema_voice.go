@@ -53,6 +53,8 @@ func endpointSchema() *jsonschema.Schema {
 		[]field{{"url", "Such as `wss://api.xiaozhi.me/mcp/?token=${secret:xiaozhi}`. It is used to the byte.", textSchema()}},
 		offeredFields(),
 		[]field{
+			{"profile", "What is behind the address, by which `deadline`, `maxResult` and `refresh` are as it bears them, unless they are given. `xiaozhi`: anything. `cloud`: xiaozhi.me, 290s, 8 KiB, always. `cloud-short`: xiaozhi.me where it waits for 10s only, 9s, 8 KiB, always. `self-hosted`: a server of one's own, 25s, 64 KiB, never.", profileSchema()},
+			{"requiredTools", "Tools, by the names that callers see, or servers, that are started when the endpoint is connected, and kept running for as long as it is.", listSchema()},
 			{"cancelLate", "true: a call that reaches its deadline is cancelled, and not kept.", offSchema()},
 			{"maxResult", "The longest answer, in bytes: a text such as \"8KiB\", or a number, from 512 bytes to 1020 KiB. What is longer is cut.", amountSchema(`"8KiB"`)},
 			{"maxTools", "The number of tools from which on the status warns.", countSchema(1, maxToolCap, "64")()},
@@ -70,6 +72,14 @@ func endpointSchema() *jsonschema.Schema {
 		},
 		dialledFields(`"1s"`),
 	)...)
+}
+
+func profileSchema() *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, word := range profiles() {
+		s.Enum = append(s.Enum, word)
+	}
+	return withDefault(s, `"xiaozhi"`)
 }
 
 func backendSchema() *jsonschema.Schema {

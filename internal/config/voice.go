@@ -32,7 +32,6 @@ const (
 // What holds if nothing is said, and the bounds of what may be.
 const (
 	usualDeadline    = 25 * time.Second
-	usualMaxResult   = 8 << 10
 	usualMaxTools    = 64
 	usualMaxList     = 64 << 10
 	usualMaxMessage  = 4 << 20
@@ -65,13 +64,19 @@ const (
 )
 
 func usualEndpoint() hub.Endpoint {
-	return hub.Endpoint{
-		Enabled: true, Deadline: usualDeadline,
-		MaxResult: usualMaxResult, MaxTools: usualMaxTools, MaxList: usualMaxList, MaxMessage: usualMaxMessage,
+	return profiled(hub.Endpoint{
+		Enabled: true, MaxTools: usualMaxTools, MaxList: usualMaxList, MaxMessage: usualMaxMessage,
 		Concurrency: usualConcurrency, Queue: usualQueue,
 		Ping: usualPing, PingTimeout: usualPingTimeout,
 		Delay: usualDelay, MaxDelay: usualMaxDelay, DialTimeout: usualDialTimeout,
-	}
+	}, hub.ProfileXiaoZhi)
+}
+
+// profiled is an endpoint for which holds what a profile says.
+func profiled(e hub.Endpoint, p hub.EndpointProfile) hub.Endpoint {
+	usual := p.Usual()
+	e.Profile, e.Deadline, e.MaxResult, e.Refresh = usual.Profile, usual.Deadline, usual.MaxResult, usual.Refresh
+	return e
 }
 
 func usualBackend() hub.Backend {
@@ -93,6 +98,7 @@ type voice struct {
 	usual  hub.Endpoint   // what holds for one that does not say otherwise
 	given  []hub.Endpoint // those of "mcpEndpoint"
 	groups []mention
+	named  []mention // the names of the backends
 
 	endpoints []hub.Endpoint
 	backends  []hub.Backend
@@ -129,6 +135,12 @@ func (r *reader) readVoice() {
 		}
 	}
 	v.endpoints = slices.Concat(v.given, rest)
+	// Calls are counted, and rules are written, by the name alone.
+	for _, b := range v.named {
+		if slices.ContainsFunc(v.endpoints, func(e hub.Endpoint) bool { return e.Name == b.name }) {
+			r.problem(b.at, "%san endpoint has this name already", b.where)
+		}
+	}
 }
 
 // of is the place among those of "mcpEndpoint", or -1.
@@ -219,7 +231,17 @@ func (r *reader) readEndpoint(e *entry, m member) {
 	if i := v.of(m.name); i >= 0 {
 		to.URL = v.given[i].URL
 	}
+	if p := find(m.value, "profile"); p != nil { // before all that beats it, wherever it stands
+		lit, _ := p.Value.(hujson.Literal)
+		to = profiled(to, hub.EndpointProfile(lit.String()))
+	}
 	e.members(m, endpointNamed(m.name), slices.Concat(e.reached(&to.URL, &to.Enabled), e.offered(&to.Group, &to.Allow, &to.Deny), []part{
+		{"requiredTools", func(m member) {
+			for _, el := range e.elements(m, "an array of names of tools or servers") {
+				e.listed(el, &to.RequiredTools)
+			}
+		}},
+		{"profile", func(m member) { e.choice(m, profiles()...) }},
 		{"deadline", func(m member) { e.within(&to.Deadline, m, minDeadline, maxTimeout) }},
 		{"cancelLate", func(m member) { e.set(&to.CancelLate, m) }},
 		{"maxResult", func(m member) { e.amount(&to.MaxResult, m, minMaxResult, maxMaxResult) }},
@@ -231,7 +253,11 @@ func (r *reader) readEndpoint(e *entry, m member) {
 		{"queue", func(m member) { e.whole(&to.Queue, m, 1, maxQueue) }},
 		{"keepActions", func(m member) { e.set(&to.KeepActions, m) }},
 		{"refresh", func(m member) {
-			if word, ok := e.choice(m, refreshAuto, string(hub.RefreshAlways), string(hub.RefreshNever)); ok && word != refreshAuto {
+			switch word, ok := e.choice(m, refreshAuto, string(hub.RefreshAlways), string(hub.RefreshNever)); {
+			case !ok:
+			case word == refreshAuto:
+				to.Refresh = hub.RefreshAuto
+			default:
 				to.Refresh = hub.Refresh(word)
 			}
 		}},
@@ -244,6 +270,15 @@ func (r *reader) readEndpoint(e *entry, m member) {
 		e.problem(m.at, `%sit needs "url"`, e.where)
 	}
 	v.endpoints = append(v.endpoints, to)
+}
+
+// profiles are the words for what an endpoint's backend is.
+func profiles() []string {
+	all := make([]string, 0, 4)
+	for _, p := range hub.EndpointProfiles() {
+		all = append(all, string(p))
+	}
+	return all
 }
 
 // refreshAuto is how [hub.RefreshAuto] is written.
@@ -269,11 +304,7 @@ func (r *reader) readBackend(e *entry, m member) {
 	if to.URL == "" && to.OTA == "" && e.lacks("url") && e.lacks("ota") {
 		e.problem(m.at, `%sit needs "url", or "ota" to ask for it`, e.where)
 	}
-	// Calls are counted, and rules are written, by the name alone.
-	if slices.ContainsFunc(slices.Concat(v.given, v.endpoints), func(other hub.Endpoint) bool { return other.Name == m.name }) {
-		e.problem(m.at, "%san endpoint has this name already", e.where)
-	}
-	v.backends = append(v.backends, to)
+	v.backends, v.named = append(v.backends, to), append(v.named, mention{e.where, m.name, m.at})
 }
 
 // readDevices reads "devices".

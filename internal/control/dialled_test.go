@@ -155,3 +155,21 @@ func TestEndpointsAreImported(t *testing.T) {
 		t.Errorf("in force are %+v", all)
 	}
 }
+
+// An endpoint and a backend never have the same name, whichever was there first.
+func TestDialledNamesAreOnes(t *testing.T) {
+	for _, first := range []config.Dialled{config.Endpoints, config.Backends} {
+		second := config.Backends
+		if first == config.Backends {
+			second = config.Endpoints
+		}
+		s := open(t, "")
+		if _, err := s.SetDialled(first, "school", []byte(`{"url":"ws://a"}`), ""); err != nil {
+			t.Fatal(err)
+		}
+		text := s.text()
+		_, err := s.SetDialled(second, "school", []byte(`{"url":"ws://b"}`), "")
+		wantCode(t, err, message.ConfigInvalid)
+		s.wantText(text)
+	}
+}

@@ -44,6 +44,9 @@ func (l Layout) AuditKey() string { return l.join("keys", "audit.key") }
 // DeviceKey is the file of the key that tokens of devices are made with.
 func (l Layout) DeviceKey() string { return l.join("keys", "device.key") }
 
+// DeviceEpochs is the file that says what tokens of devices were revoked.
+func (l Layout) DeviceEpochs() string { return l.join("keys", "device-epochs.json") }
+
 // Backends is the file with who the hub is to the backends whose device it is.
 func (l Layout) Backends() string { return l.join("backends.json") }
 

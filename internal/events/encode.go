@@ -170,6 +170,10 @@ func endpointView(p *hub.EndpointChanged) api.EventEndpoint {
 	if s.Reason != nil {
 		v.Code, v.Reason = string(s.Reason.Code), s.Reason.Text(message.English).String()
 	}
+	for _, w := range s.Warnings {
+		text := w.Text(message.English)
+		v.Warnings = append(v.Warnings, api.EndpointWarning{Code: string(w.Code), Text: text.What, Remedy: text.Remedy})
+	}
 	return v
 }
 

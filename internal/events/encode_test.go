@@ -131,7 +131,8 @@ func TestOtherKinds(t *testing.T) {
 		hub.ApprovalChanged{ID: "i", Status: "pending", Tenant: "t", Subject: "u", Server: "s", Tool: "s__t", Risk: hub.RiskHigh, Expires: since, By: "b"},
 		hub.EndpointChanged{Device: true, Status: hub.EndpointStatus{
 			Name: "e", URL: "private", State: hub.EndpointWaiting, Since: since, Retry: since, CloseCode: 4004,
-			Reason: hub.E(message.EndpointFailing, errors.New("cause of the log"), "endpoint", "e"),
+			Reason:   hub.E(message.EndpointFailing, errors.New("cause of the log"), "endpoint", "e"),
+			Warnings: []*hub.Error{hub.E(message.EndpointTokenEnds, errors.New("cause of the log"), "endpoint", "e", "at", "2026-12-01")},
 		}},
 		hub.DeviceChanged{Status: hub.DeviceStatus{ID: "aa:bb", Alias: "kitchen", Online: true, Since: since, Address: "private", Tools: 4}},
 	} {
@@ -155,9 +156,11 @@ func TestOtherKinds(t *testing.T) {
 	if diff := cmp.Diff(asked, all[6].Approval); diff != "" {
 		t.Error(diff)
 	}
+	ends := hub.E(message.EndpointTokenEnds, nil, "endpoint", "e", "at", "2026-12-01").Text(message.English)
 	endpoint := &api.EventEndpoint{
 		Name: "e", Kind: "backends", State: "waiting", Since: since, Retry: since, CloseCode: 4004, Code: "endpoint_failing",
-		Reason: hub.E(message.EndpointFailing, nil, "endpoint", "e").Text(message.English).String(),
+		Reason:   hub.E(message.EndpointFailing, nil, "endpoint", "e").Text(message.English).String(),
+		Warnings: []api.EndpointWarning{{Code: "endpoint_token_ends", Text: ends.What, Remedy: ends.Remedy}},
 	}
 	if diff := cmp.Diff(endpoint, all[7].Endpoint); diff != "" {
 		t.Error(diff)

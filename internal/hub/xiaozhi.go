@@ -13,10 +13,15 @@ type Endpoint struct {
 	Name    string // of letters, digits, "-" and "_"; unique
 	URL     string // ws or wss; its query is kept to the byte
 	Enabled bool
+	Profile EndpointProfile // of the backend; "" for [ProfileXiaoZhi]
 
 	Group string   // what it is offered: that of the group; "" for everything
 	Allow []string // by exposed name, "*" standing for any text: only these; all if empty
 	Deny  []string // not these, whatever Allow says
+
+	// RequiredTools are names of tools, or keys of servers, that are kept running while
+	// the endpoint is connected.
+	RequiredTools []string
 
 	Deadline   time.Duration // of a call, after which it is answered with a task's id
 	CancelLate bool          // a call that is late is cancelled, and not kept
@@ -39,6 +44,43 @@ type Endpoint struct {
 	DialTimeout     time.Duration
 
 	Language message.Lang // of what it is told; "" for the hub's
+}
+
+// EndpointProfile is a kind of backend at whose endpoint the hub is. It says what
+// holds for an endpoint that does not say otherwise.
+type EndpointProfile string
+
+// The profiles.
+const (
+	ProfileXiaoZhi    EndpointProfile = "xiaozhi"     // any: what each of them bears
+	ProfileCloud      EndpointProfile = "cloud"       // xiaozhi.me, which waits 300 s for a call
+	ProfileCloudShort EndpointProfile = "cloud-short" // xiaozhi.me as it was at first: it waits 10 s
+	ProfileSelfHosted EndpointProfile = "self-hosted" // a server of one's own: it waits 30 s, and takes long answers
+)
+
+// EndpointProfiles are all profiles. The first holds if none is named.
+func EndpointProfiles() []EndpointProfile {
+	return []EndpointProfile{ProfileXiaoZhi, ProfileCloud, ProfileCloudShort, ProfileSelfHosted}
+}
+
+// Usual is an endpoint with nothing but what the profile says: its deadline, the
+// length of its answers, and whether it is dialled anew when the tools have changed.
+// One that is not known is [ProfileXiaoZhi].
+func (p EndpointProfile) Usual() Endpoint {
+	const (
+		short, usual, long = 9 * time.Second, 25 * time.Second, 290 * time.Second
+		page, text         = 8 << 10, 64 << 10
+	)
+	switch p {
+	case ProfileCloud: // it asks for the list once in a connection
+		return Endpoint{Profile: p, Deadline: long, MaxResult: page, Refresh: RefreshAlways}
+	case ProfileCloudShort:
+		return Endpoint{Profile: p, Deadline: short, MaxResult: page, Refresh: RefreshAlways}
+	case ProfileSelfHosted: // each device asks for the list itself
+		return Endpoint{Profile: p, Deadline: usual, MaxResult: text, Refresh: RefreshNever}
+	case ProfileXiaoZhi:
+	}
+	return Endpoint{Profile: ProfileXiaoZhi, Deadline: usual, MaxResult: page}
 }
 
 // Refresh says whether an endpoint is dialled anew when the tools have changed, for
@@ -69,7 +111,8 @@ const (
 // EndpointStatus is what there is to tell about an endpoint at one moment.
 type EndpointStatus struct {
 	Name    string
-	URL     string // without what is secret of it: of a token the last four characters
+	URL     string          // without what is secret of it: of a token the last four characters
+	Profile EndpointProfile // "" for a backend
 	State   EndpointState
 	Since   time.Time
 	Reason  *Error    // why it is not connected; nil if it is, or has not been tried

@@ -75,7 +75,7 @@ var classified = map[Class][]Code{
 	},
 	ClassOutcome: {CallLateStopped, OutcomeUnknown, HubLost},
 	ClassConfig: {
-		EndpointURLInvalid, BackendTokenUnusable, EndpointDuplicate, EndpointTokenEnds, EndpointTokenEnded,
+		EndpointURLInvalid, BackendTokenUnusable, EndpointDuplicate, EndpointTokenEnds, EndpointTokenEnded, EndpointToolsMissing,
 		UpstreamLoginNowhere,
 		SettingUnresolved, StoreFull, StoreRefused, StoreCorrupt, StoreNewer, StoreURLInvalid, AuditKeyUnusable,
 		AuditNodeTaken, CommandNotFound, CommandUnusable, NodeMissing, UvMissing, SandboxMissing, SandboxUnusable,

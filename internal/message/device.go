@@ -26,8 +26,8 @@ var deviceTexts = texts{
 		Text{"没有设备“{device}”。", "可用以下命令查看现有设备：toolcrib device list"},
 	},
 	DeviceRefused: {
-		Text{`The device "{device}" is not allowed to connect.`, "Add its id to \"allow\" of \"devices\" in the configuration, or give it a token: toolcrib device token {device}"},
-		Text{"设备“{device}”不允许连接。", "请在配置的 devices 的 allow 中加入其编号，或为它签发令牌：toolcrib device token {device}"},
+		Text{`The device "{device}" is not allowed to connect.`, "Add its id to \"allow\" of \"devices\" in the configuration, or give it a token: toolcrib device token create {device}"},
+		Text{"设备“{device}”不允许连接。", "请在配置的 devices 的 allow 中加入其编号，或为它签发令牌：toolcrib device token create {device}"},
 	},
 	DeviceNameless: {
 		Text{"The device does not say which one it is.", "It has to send the header Device-Id, or device-id in the query."},

@@ -3,32 +3,33 @@ package message
 // About endpoints of voice assistants, and calls that end later than their callers
 // wait.
 const (
-	EndpointURLInvalid  Code = "endpoint_url_invalid"
-	EndpointDuplicate   Code = "endpoint_duplicate"
-	EndpointUnreachable Code = "endpoint_unreachable"
-	EndpointHTTPStatus  Code = "endpoint_http_status"
-	EndpointAuth        Code = "endpoint_auth_failed"
-	EndpointReplacedBy  Code = "endpoint_replaced"
-	EndpointClosed      Code = "endpoint_closed"
-	EndpointLost        Code = "endpoint_lost"
-	EndpointFailing     Code = "endpoint_failing"
-	EndpointSilent      Code = "endpoint_silent"
-	EndpointTooBig      Code = "endpoint_message_too_big"
-	EndpointManyTools   Code = "endpoint_many_tools"
-	EndpointLongList    Code = "endpoint_long_list"
-	EndpointListCut     Code = "endpoint_list_cut"
-	EndpointTokenEnds   Code = "endpoint_token_ends"
-	EndpointTokenEnded  Code = "endpoint_token_ended"
-	EndpointBusy        Code = "endpoint_busy"
-	ResponseTooBig      Code = "response_too_big"
-	CallLate            Code = "call_late"
-	CallLateStopped     Code = "call_late_stopped"
-	TaskRuns            Code = "task_runs"
-	TaskUnknown         Code = "task_unknown"
-	ApprovalSpoken      Code = "approval_spoken"
-	EndpointUnknown     Code = "endpoint_unknown"
-	BackendUnknown      Code = "backend_unknown"
-	EndpointIdle        Code = "endpoint_not_enabled"
+	EndpointURLInvalid   Code = "endpoint_url_invalid"
+	EndpointDuplicate    Code = "endpoint_duplicate"
+	EndpointUnreachable  Code = "endpoint_unreachable"
+	EndpointHTTPStatus   Code = "endpoint_http_status"
+	EndpointAuth         Code = "endpoint_auth_failed"
+	EndpointReplacedBy   Code = "endpoint_replaced"
+	EndpointClosed       Code = "endpoint_closed"
+	EndpointLost         Code = "endpoint_lost"
+	EndpointFailing      Code = "endpoint_failing"
+	EndpointSilent       Code = "endpoint_silent"
+	EndpointTooBig       Code = "endpoint_message_too_big"
+	EndpointManyTools    Code = "endpoint_many_tools"
+	EndpointLongList     Code = "endpoint_long_list"
+	EndpointListCut      Code = "endpoint_list_cut"
+	EndpointTokenEnds    Code = "endpoint_token_ends"
+	EndpointTokenEnded   Code = "endpoint_token_ended"
+	EndpointToolsMissing Code = "endpoint_tools_missing"
+	EndpointBusy         Code = "endpoint_busy"
+	ResponseTooBig       Code = "response_too_big"
+	CallLate             Code = "call_late"
+	CallLateStopped      Code = "call_late_stopped"
+	TaskRuns             Code = "task_runs"
+	TaskUnknown          Code = "task_unknown"
+	ApprovalSpoken       Code = "approval_spoken"
+	EndpointUnknown      Code = "endpoint_unknown"
+	BackendUnknown       Code = "backend_unknown"
+	EndpointIdle         Code = "endpoint_not_enabled"
 )
 
 var endpointTexts = texts{
@@ -87,6 +88,10 @@ var endpointTexts = texts{
 	EndpointListCut: {
 		Text{`{dropped} tools are not offered to "{endpoint}", because its list would have more than {limit} bytes.`, `Give it a group, or "allow" only those that are needed.`},
 		Text{"有 {dropped} 个工具未提供给“{endpoint}”，否则其列表将超过 {limit} 字节。", "请为其指定分组，或用 allow 只保留需要的工具。"},
+	},
+	EndpointToolsMissing: {
+		Text{`"{endpoint}" needs what is not there: {tools}.`, `Correct "requiredTools" of the endpoint, or add and enable the servers. They are kept running as soon as they are there.`},
+		Text{"“{endpoint}”需要的内容不存在：{tools}。", "请修正该接入点的 requiredTools，或添加并启用相应的服务器；出现后会自动保持运行。"},
 	},
 	EndpointTokenEnds: {
 		Text{`The token of "{endpoint}" is good until {at} only.`, "Copy the address anew from the console of the assistant before."},

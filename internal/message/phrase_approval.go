@@ -1,7 +1,8 @@
 package message
 
 var approvalPhrases = map[string]string{
-	"part of the call was sealed by another hub; edit it there": "调用的一部分由另一节点加密；请在该节点修改",
+	"part of the call was sealed by another hub; edit it there":                                                               "调用的一部分由另一节点加密；请在该节点修改",
+	"its arguments were sealed for another hub and are not shown here; give all of them as one JSON object, or edit it there": "其参数由另一节点加密，此处无法显示；请以一个 JSON 对象给出全部参数，或在该节点修改",
 	// What was decided.
 	"approved":              "批准",
 	"approved with changes": "修改后批准",

@@ -2,11 +2,12 @@ package message
 
 // commandPhrases are about commands, and what is needed to start.
 var commandPhrases = map[string]string{
-	"it is larger than %s":                                    "它超过 %s",
-	"it ended at once":                                        "它立即结束了",
-	"it took longer than %s":                                  "用时超过 %s",
-	"a JSON object is expected":                               "应为 JSON 对象",
-	"number %d is no name=value":                              "第 %d 个不是“名称=值”",
+	"it is larger than %s":       "它超过 %s",
+	"it ended at once":           "它立即结束了",
+	"it took longer than %s":     "用时超过 %s",
+	"a JSON object is expected":  "应为 JSON 对象",
+	"number %d is no name=value": "第 %d 个不是“名称=值”",
+	"it is not known here of which types they are; write NAME:=JSON": "此处不知道它们的类型；请写成“名称:=JSON”",
 	"%s is given twice":                                       "%s 给出了两次",
 	"%s is to be a text: write NAME=VALUE":                    "%s 应为文本：请写成“名称=值”",
 	"it is not what is in a resource":                         "它不是资源的内容",

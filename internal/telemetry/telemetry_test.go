@@ -86,7 +86,7 @@ func hubOf(t *testing.T) (opt Options, log *bytes.Buffer) {
 		Endpoints: func() []hub.EndpointStatus {
 			return []hub.EndpointStatus{{
 				Name: "home", URL: "wss://made-up", State: hub.EndpointConnected, Connects: 2, Calls: 3, Truncated: 4, TimedOut: 5, Junk: 6, Running: 7, Tools: 8,
-				TokenExpires: time.Unix(1000, 0),
+				TokenExpires: time.Unix(1000, 0), Since: time.Unix(900, 0), LastPing: time.Unix(950, 0), Callers: 9, CloseCode: 4004,
 			}, {Name: "other", State: hub.EndpointAuthFailed}}
 		},
 		Backends: func() []hub.EndpointStatus { return []hub.EndpointStatus{{Name: "school", State: hub.EndpointWaiting}} },
@@ -194,6 +194,11 @@ func TestScrape(t *testing.T) {
 		`toolcrib_endpoint_state{endpoint="home",kind="endpoint",state="auth_failed"} 0`,
 		`toolcrib_endpoint_state{endpoint="other",kind="endpoint",state="auth_failed"} 1`,
 		`toolcrib_endpoint_state{endpoint="school",kind="backend",state="waiting"} 1`,
+		`toolcrib_endpoint_state_since_timestamp_seconds{endpoint="home",kind="endpoint"} 900`,
+		`toolcrib_endpoint_callers{endpoint="home",kind="endpoint"} 9`,
+		`toolcrib_endpoint_callers{endpoint="other",kind="endpoint"} 0`,
+		`toolcrib_endpoint_last_close_code{endpoint="home",kind="endpoint"} 4004`,
+		`toolcrib_endpoint_last_ping_timestamp_seconds{endpoint="home",kind="endpoint"} 950`,
 		`toolcrib_endpoint_connects_total{endpoint="home",kind="endpoint"} 2`,
 		`toolcrib_endpoint_calls_total{endpoint="home",kind="endpoint"} 3`,
 		`toolcrib_endpoint_truncated_total{endpoint="home",kind="endpoint"} 4`,

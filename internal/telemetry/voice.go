@@ -13,7 +13,17 @@ func (c *collector) voice(put put) {
 			for _, s := range endpointStates() {
 				put("toolcrib_endpoint_state", truth(st.State == s), kind, st.Name, string(s))
 			}
+			if !st.Since.IsZero() {
+				put("toolcrib_endpoint_state_since_timestamp_seconds", float64(st.Since.Unix()), kind, st.Name)
+			}
 			put("toolcrib_endpoint_connects_total", float64(st.Connects), kind, st.Name)
+			put("toolcrib_endpoint_callers", float64(st.Callers), kind, st.Name)
+			if st.CloseCode != 0 {
+				put("toolcrib_endpoint_last_close_code", float64(st.CloseCode), kind, st.Name)
+			}
+			if !st.LastPing.IsZero() {
+				put("toolcrib_endpoint_last_ping_timestamp_seconds", float64(st.LastPing.Unix()), kind, st.Name)
+			}
 			put("toolcrib_endpoint_calls_total", float64(st.Calls), kind, st.Name)
 			put("toolcrib_endpoint_calls_in_flight", float64(st.Running), kind, st.Name)
 			put("toolcrib_endpoint_truncated_total", float64(st.Truncated), kind, st.Name)

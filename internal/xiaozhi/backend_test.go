@@ -100,7 +100,7 @@ func TestParseDiscovery(t *testing.T) {
 
 func TestAsEndpoint(t *testing.T) {
 	e := AsEndpoint(&hub.Backend{Name: "a", Enabled: true})
-	if e.MaxList != 8000 || e.Delay != 2*time.Second || e.MaxDelay != time.Minute || e.Deadline != DeadlineUsual || e.DialTimeout != 10*time.Second || !e.Pages {
+	if e.MaxList != 8000 || e.Delay != 2*time.Second || e.MaxDelay != time.Minute || e.Deadline != 25*time.Second || e.DialTimeout != 10*time.Second || !e.Pages {
 		t.Errorf("%+v", e)
 	}
 	if e := AsEndpoint(&hub.Backend{MaxList: 7}); e.MaxList <= BackendFrame {

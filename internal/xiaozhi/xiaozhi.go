@@ -27,15 +27,9 @@ const (
 	MaxID = 4 << 10
 )
 
-// Deadlines of calls that suit a peer.
-const (
-	DeadlineShort = 9 * time.Second   // the cloud, as it was at first
-	DeadlineUsual = 25 * time.Second  // the self-hosted backends
-	DeadlineLong  = 290 * time.Second // the cloud of today
-)
-
-// WithDefaults fills in what an endpoint leaves open, and bounds what it must not
-// exceed.
+// WithDefaults fills in what an endpoint leaves open, by its profile, and bounds what
+// it must not exceed. It leaves Refresh as it is, which says something also if it is
+// empty.
 func WithDefaults(e hub.Endpoint) hub.Endpoint {
 	usual := func(d *time.Duration, or time.Duration) {
 		if *d <= 0 {
@@ -47,8 +41,10 @@ func WithDefaults(e hub.Endpoint) hub.Endpoint {
 			*n = or
 		}
 	}
-	usual(&e.Deadline, DeadlineUsual)
-	count(&e.MaxResult, DefaultResult)
+	its := e.Profile.Usual()
+	e.Profile = its.Profile
+	usual(&e.Deadline, its.Deadline)
+	count(&e.MaxResult, its.MaxResult)
 	e.MaxResult = min(max(e.MaxResult, 512), MaxFrame)
 	count(&e.MaxTools, 64)
 	count(&e.MaxList, 64<<10)

@@ -297,6 +297,7 @@ func proofs() map[codes.Code]string {
 		codes.EndpointSilent:       "internal/face/xiaozhi.TestFollowsPing",
 		codes.EndpointTokenEnded:   "internal/face/xiaozhi.TestReq21Status",
 		codes.EndpointTokenEnds:    "internal/face/xiaozhi.TestReq21Status",
+		codes.EndpointToolsMissing: "internal/face/xiaozhi.TestEndpointNeedsWhatComesLater",
 		codes.EndpointUnreachable:  "internal/face/xiaozhi.TestReq7NoTokenAnywhere",
 		codes.EndpointURLInvalid:   "internal/face/xiaozhi.TestPlaceholders",
 		codes.PictureRefused:       "internal/face/device.TestRequirement38Picture",

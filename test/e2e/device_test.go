@@ -33,8 +33,13 @@ func TestDevice(t *testing.T) {
 		ran <- name
 		return `"result":{"content":[{"type":"text","text":"true"}],"isError":false}`
 	}
-	if _, res, err := d.Dial(t.Context(), address); err == nil || res == nil || res.StatusCode != 401 {
+	_, res, err := d.Dial(t.Context(), address)
+	if err == nil || res == nil || res.StatusCode != 401 {
 		t.Fatalf("without a token: %v", err)
+	}
+	var problem api.Problem
+	if err := json.NewDecoder(res.Body).Decode(&problem); err != nil || res.Header.Get("Content-Type") != "application/problem+json" || problem.Code != "device_refused" || !strings.Contains(problem.Detail, mac) {
+		t.Errorf("without a token it is told %+v (%v)", problem, err)
 	}
 	token, err := admin.DeviceToken(t.Context(), mac, api.DeviceTokenWanted{Client: d.Client})
 	if err != nil {
@@ -46,11 +51,11 @@ func TestDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Drop()
-	hub.AwaitState("device-ddee01", "ready")
+	hub.AwaitState("device-aabbccddee01", "ready")
 
 	c := connect(t, hub.MCP(), latestLegacy)
 	tools := c.tools()
-	at := slices.IndexFunc(tools, func(name string) bool { return strings.HasPrefix(name, "device-ddee01__self_get_device_status") })
+	at := slices.IndexFunc(tools, func(name string) bool { return strings.HasPrefix(name, "device-aabbccddee01__self_get_device_status") })
 	if at < 0 || slices.ContainsFunc(tools, func(name string) bool { return strings.Contains(name, "reboot") }) {
 		t.Fatalf("listed: %q", tools)
 	}
@@ -60,12 +65,12 @@ func TestDevice(t *testing.T) {
 	if res, err := admin.CallDevice(t.Context(), mac, api.DeviceCall{Tool: "self.reboot"}); err != nil || res.IsError || <-ran != "self.reboot" {
 		t.Errorf("a person's call: %+v %v", res, err)
 	}
-	if _, err := admin.Call(t.Context(), api.Call{Tool: "device-ddee01__self.reboot"}); err == nil {
+	if _, err := admin.Call(t.Context(), api.Call{Tool: "device-aabbccddee01__self.reboot"}); err == nil {
 		t.Error("a program calls what is for people")
 	}
 
 	s.Drop()
-	hub.AwaitState("device-ddee01", "failed")
+	hub.AwaitState("device-aabbccddee01", "failed")
 	began := time.Now()
 	m := c.request("tools/call", map[string]any{"name": tools[at], "arguments": map[string]any{}})
 	if said := m.String(); !strings.Contains(said, "not connected") || time.Since(began) > time.Second {

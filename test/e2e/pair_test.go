@@ -62,7 +62,7 @@ func TestReq39RelayAndPair(t *testing.T) {
 	if got, err := b.Hear(t.Context(), `"id":1,`); err != nil || !strings.Contains(got, "true") {
 		t.Errorf("%s (%v)", got, err)
 	}
-	hub.AwaitState("device-ddee01", "ready")
+	hub.AwaitState("device-aabbccddee01", "ready")
 
 	token, err := admin.DeviceToken(t.Context(), agent, api.DeviceTokenWanted{})
 	if err != nil {
@@ -77,7 +77,7 @@ func TestReq39RelayAndPair(t *testing.T) {
 	go tool.Serve([]voice.DeviceTool{{Name: "add", Description: "Adds."}}, func(r voice.Request) string {
 		return `"result":{"content":[{"type":"text","text":"` + r.Params.Name + `"}]}`
 	})
-	hub.AwaitState("tools-ddee02", "ready")
+	hub.AwaitState("tools-device-aabbccddee02", "ready")
 	caller, err := voice.Dial(t.Context(), nil, strings.Replace(pair, "/mcp/", "/call/", 1))
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func TestReq39RelayAndPair(t *testing.T) {
 	}
 
 	c := connect(t, hub.MCP(), latestLegacy)
-	for part, want := range map[string]string{"device-ddee01__self_get_device_status": "true", "tools-ddee02__add": "add"} {
+	for part, want := range map[string]string{"device-aabbccddee01__self_get_device_status": "true", "tools-device-aabbccddee02__add": "add"} {
 		at := slices.IndexFunc(c.tools(), func(name string) bool { return strings.HasPrefix(name, part) })
 		if at < 0 {
 			t.Fatalf("%s is not listed: %q", part, c.tools())

@@ -88,6 +88,7 @@ func broker(e *testscript.Env) string {
 				return
 			}
 			_, _, _ = voice.Cloud(ctx, socket) // how it went is seen by the script
+			_, _ = socket.Ask(ctx, "7", "ping", "{}")
 		}
 	})
 	e.Defer(func() {

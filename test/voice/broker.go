@@ -44,7 +44,13 @@ func (s *Socket) Serve(tools []DeviceTool, run func(r Request) string) {
 			return
 		}
 		var r Request
-		if json.Unmarshal([]byte(text), &r) != nil || r.ID == nil {
+		if json.Unmarshal([]byte(text), &r) != nil {
+			continue
+		}
+		if r.ID == nil {
+			s.mu.Lock()
+			s.notes = append(s.notes, text)
+			s.mu.Unlock()
 			continue
 		}
 		switch r.Method {
@@ -68,6 +74,13 @@ func (s *Socket) Serve(tools []DeviceTool, run func(r Request) string) {
 			s.Reply(r, `"error":{"code":-32601,"message":"no such method"}`)
 		}
 	}
+}
+
+// Notes returns the notifications that Serve has come upon so far.
+func (s *Socket) Notes() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.notes...)
 }
 
 // Reply answers a request by the member, as it is.

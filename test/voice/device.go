@@ -12,11 +12,13 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/coder/websocket"
 )
 
-// Device is a fake of a voice device. Make one with [FW], [DH], [AND] or [LumiKt].
+// Device is a fake of a voice device. Make one with [FW], [DH], [AND], [Lumi] or
+// [LumiKt].
 type Device struct {
 	ID, Client string
 	Token      string // shown as its dialect does; "" for none
@@ -25,6 +27,10 @@ type Device struct {
 	// Run runs a tool: it returns the member of the answer, such as "result":{…}, or
 	// "" for no answer at all. Calls are run one after the other, as firmware does.
 	Run func(name string, arguments json.RawMessage) string
+
+	// Unknown is the member of the answer to a call of a tool that it has not; nil for that
+	// of firmware.
+	Unknown func(name string) string
 
 	// Lists is the member of the answer to each request for tools, in place of one by
 	// Tools; "" is no answer. Nil for that.
@@ -38,7 +44,7 @@ type Device struct {
 	Query    bool     // it says who it is in the query, as browsers have to
 	Page     int      // bytes of a page of tools; 0 for all in one
 	Strict   bool     // it takes whole numbers of 32 bits as ids alone, and drops everything else
-	Mirrors  bool     // it answers with the session_id of the request, or an empty one
+	Mirrors  bool     // it answers with the session_id of the request or an empty one, and not with that of the greeting
 	Unframed bool     // it says "jsonrpc" nowhere
 
 	mu sync.Mutex // held while it answers, but for what Run and Lists do
@@ -132,6 +138,43 @@ func AND(id string) *Device {
 	}
 }
 
+// What is wrong with a call by Lumi's codes, besides those of JSON-RPC.
+const (
+	LumiTimeout    = -32001
+	LumiPermission = -32002
+	LumiNotFound   = -32003
+)
+
+// Lumi is the app on a phone: tools of bare names, and errors that say in their data
+// what was the matter, when, and of which method. A tool whose name is none of its own
+// is not found; adjust_volume is not permitted, and open_app takes too long.
+func Lumi(id string) *Device {
+	d := &Device{
+		ID: id, Client: "lumi-" + strings.ReplaceAll(id, ":", ""), Unknown: func(name string) string { return LumiFault(LumiNotFound, "Tool not found: "+name) },
+		Hello: `{"type":"hello","version":1,"features":{"mcp":true},"transport":"websocket","audio_params":{"format":"opus","sample_rate":16000,"channels":1,"frame_duration":60}}`,
+		Tools: []DeviceTool{
+			{Name: "get_battery", Description: "Tells how full the battery is."},
+			{Name: "adjust_volume", Description: "Sets the volume.", Schema: `{"type":"object","properties":{"level":{"type":"integer","minimum":0,"maximum":100}},"required":["level"]}`},
+			{Name: "open_app", Description: "Opens an app.", Schema: `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`},
+		},
+	}
+	d.Run = func(name string, _ json.RawMessage) string {
+		switch name {
+		case "adjust_volume":
+			return LumiFault(LumiPermission, "Permission denied")
+		case "open_app":
+			return LumiFault(LumiTimeout, "Tool call timed out")
+		}
+		return textResult("80")
+	}
+	return d
+}
+
+// LumiFault is an error of a call as Lumi writes it.
+func LumiFault(code int, text string) string {
+	return fmt.Sprintf(`"error":{"code":%d,"message":%s,"data":{"original_error":%s,"method":"tools/call","timestamp":"2026-01-02T03:04:05.678Z"}}`, code, quote(text), quote("Exception: "+text))
+}
+
 // LumiKt is Lumi of today: the id in the query and nothing else, no MCP, and binary
 // frames with nothing in them.
 func LumiKt(id string) *Device {
@@ -153,6 +196,8 @@ type DeviceSocket struct {
 	mu    sync.Mutex
 	heard []string
 	sound []string
+	pings []time.Time
+	greet string // session_id of the backend's greeting
 	more  chan struct{}
 }
 
@@ -190,12 +235,13 @@ func (d *Device) Dial(ctx context.Context, address string) (*DeviceSocket, *http
 	if !d.Query {
 		set("Protocol-Version", "1")
 	}
-	conn, res, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: d.HTTP, HTTPHeader: header})
+	s := &DeviceSocket{Device: d, calls: make(chan envelope, 64), done: make(chan struct{}), more: make(chan struct{})}
+	conn, res, err := websocket.Dial(ctx, u.String(), &websocket.DialOptions{HTTPClient: d.HTTP, HTTPHeader: header, OnPingReceived: s.pinged})
 	if err != nil {
 		return nil, res, fmt.Errorf("dial the backend: %w", err)
 	}
 	conn.SetReadLimit(-1)
-	s := &DeviceSocket{Device: d, conn: conn, calls: make(chan envelope, 64), done: make(chan struct{}), more: make(chan struct{})}
+	s.conn = conn
 	for _, text := range d.Before {
 		s.Send(text)
 	}
@@ -248,6 +294,20 @@ func (s *DeviceSocket) Sounds() []string {
 	return append([]string(nil), s.sound...)
 }
 
+// Pings returns when the backend has sent the WebSocket's pings so far.
+func (s *DeviceSocket) Pings() []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]time.Time(nil), s.pings...)
+}
+
+func (s *DeviceSocket) pinged(context.Context, []byte) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pings = append(s.pings, time.Now())
+	return true // it is answered
+}
+
 // Hear returns the first text frame of the backend with the part in it, and waits for
 // it; "" if the connection or ctx ends before.
 func (s *DeviceSocket) Hear(ctx context.Context, part string) string {
@@ -292,7 +352,17 @@ func (s *DeviceSocket) read() {
 		s.more = make(chan struct{})
 		s.mu.Unlock()
 		var e envelope
-		if json.Unmarshal(raw, &e) == nil && e.Type == "mcp" {
+		if json.Unmarshal(raw, &e) != nil {
+			continue
+		}
+		switch e.Type {
+		case "hello":
+			s.mu.Lock()
+			if e.Session != nil {
+				s.greet = *e.Session
+			}
+			s.mu.Unlock()
+		case "mcp":
 			s.calls <- e
 		}
 	}
@@ -337,15 +407,21 @@ func (s *DeviceSocket) work() {
 	}
 }
 
-// Answer sends an answer, whose member is such as "result":{…}.
+// Answer sends an answer, whose member is such as "result":{…}, to a request with the
+// session_id; nil is one that had none.
 func (s *DeviceSocket) Answer(session *string, id, member string) {
 	version := `"jsonrpc":"2.0",`
 	if s.Device.Unframed {
 		version = ""
 	}
-	own := ""
-	if session != nil {
-		own = *session
+	s.mu.Lock()
+	own := s.greet
+	s.mu.Unlock()
+	if s.Device.Mirrors {
+		own = ""
+		if session != nil {
+			own = *session
+		}
 	}
 	s.Send(`{"session_id":` + quote(own) + `,"type":"mcp","payload":{` + version + `"id":` + id + `,` + member + `}}`)
 }
@@ -394,6 +470,9 @@ func (d *Device) call(name string, arguments json.RawMessage) string {
 		if t.Name == name {
 			return run(name, arguments)
 		}
+	}
+	if d.Unknown != nil {
+		return d.Unknown(name)
 	}
 	return `"error":{"message":"Unknown tool: "` + name + `""}`
 }

@@ -70,6 +70,7 @@ type Socket struct {
 
 	mu    sync.Mutex
 	heard []string
+	notes []string
 	more  chan struct{} // closed when more is heard
 	err   error
 }

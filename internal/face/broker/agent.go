@@ -9,6 +9,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
+	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/protocol"
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
@@ -37,6 +38,7 @@ type agent struct {
 type tool struct {
 	socket  *socket
 	pending map[string]*question // by the ids that it knows; under the agent's mu
+	listed  chan struct{}        // closed when its server is, or could not be
 }
 
 // question is a request of a caller's that is not answered.
@@ -51,14 +53,16 @@ type question struct {
 type caller struct {
 	id    string
 	send  func(raw []byte) bool // false if it takes nothing any more
-	only  *tool                 // the connection that it is for, whose end it learns of by itself; nil for each
-	asked int                   // under the agent's mu
+	only  *tool                 // the hub's own: the connection that it is for, whose end it learns of by itself; nil for others
+	asked int                   // under the agent's mu, as is calls
+	calls map[*underWay]bool
+	work  sync.WaitGroup // its calls
 }
 
 // join has a connection be that of the tool. The one before is closed: it is the newer
 // that is alive.
 func (a *agent) join(s *socket) *tool {
-	t := &tool{socket: s, pending: make(map[string]*question)}
+	t := &tool{socket: s, pending: make(map[string]*question), listed: make(chan struct{})}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	old := a.tool
@@ -116,6 +120,7 @@ func (a *agent) stay() {
 
 // list has the tool's server listed, as it is on the connection.
 func (a *agent) list(t *tool) {
+	defer close(t.listed)
 	a.attaching.Lock()
 	defer a.attaching.Unlock()
 	conf, key := a.broker.settings(), a.broker.keyOf(a)
@@ -168,16 +173,21 @@ func (a *agent) enter(send func([]byte) bool) (*caller, bool) {
 	if len(a.callers) >= maxCallers {
 		return nil, false
 	}
-	c := &caller{id: newID(), send: send}
+	c := &caller{id: newID(), send: send, calls: make(map[*underWay]bool)}
 	a.callers[c.id] = c
 	return c, true
 }
 
-// leave takes a caller away. What the tool answers it from then on is nobody's.
+// leave takes a caller away, whose calls are wanted no more. What the tool answers it
+// from then on is nobody's.
 func (a *agent) leave(c *caller) {
+	defer c.work.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.callers, c.id)
+	for u := range c.calls {
+		u.cancel(hub.E(message.Cancelled, nil))
+	}
 	if a.tool == nil {
 		return
 	}
@@ -189,14 +199,22 @@ func (a *agent) leave(c *caller) {
 }
 
 // fromCaller takes what a caller has sent to the tool. What is no message is ignored, as
-// are answers: a caller is asked nothing.
+// are answers: a caller is asked nothing. A call goes the way of all calls, at whose end
+// the hub is a caller itself.
 func (a *agent) fromCaller(c *caller, raw []byte) {
 	each(raw, func(raw []byte) {
 		f, ok := readFrame(raw)
 		if !ok || f.method == "" {
 			return
 		}
-		if code, text := a.ask(c, &f); code != 0 && f.id.Exists() {
+		pass := a.ask
+		if c.only == nil && (f.method == protocol.MethodToolsCall || a.cancel(c, &f)) {
+			if !f.id.Exists() {
+				return // it has been done, or is a call that nobody may make
+			}
+			pass = a.call
+		}
+		if code, text := pass(c, &f); code != 0 && f.id.Exists() {
 			c.send(failure(f.id.Of(raw), code, text))
 		}
 	})

@@ -5,26 +5,26 @@
 // with the caller's own.
 //
 // The hub is one of the callers: a tool that is here is a server of its ([hub.KindDevice]),
-// for as long as it is here and for a while after that. What goes between the two sides
-// of a token is theirs: the hub carries it, and neither judges nor records it.
+// for as long as it is here and for a while after that. A call of the tool by another
+// caller is one of the hub's: it is judged and recorded as any. All else that goes between
+// the two sides of a token is theirs, and the hub carries it.
 package broker
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/toolcrib/toolcrib/internal/call"
+	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/xiaozhi"
 )
 
 // The paths at which the handler serves.
@@ -44,17 +44,26 @@ const (
 type Options struct {
 	Devices hub.Devices // in force until [Broker.Apply]
 
-	// Verify reports whether a token is good that was made for the device, and for the
-	// program with the client id if that is not empty.
-	Verify func(id, client, token string) bool
+	// Verify reports whether a token was good at the moment that was made for the device,
+	// and for the program with the client id if that is not empty, and has not been taken
+	// away since.
+	Verify func(id, client, token string, at time.Time) bool
 
 	// Attach has a tool's server listed, or listed anew, and waits until it is; Detach
 	// undoes it. They ask [Broker.Serve] for what it has.
 	Attach func(ctx context.Context, def hub.Server) error
 	Detach func(key, name string)
 
+	// Call carries a call out until a deadline, see [call.Pipeline.DoBy], and View is what
+	// there is to be called.
+	Call func(ctx context.Context, req *call.Request, by call.Deadline) (*call.Result, error)
+	View func(viewer hub.Viewer) (*catalog.View, error)
+
 	Log      *slog.Logger
 	Language func() message.Lang // of who does not say which they want; nil for English
+
+	// Refuse answers a request with an error, in the language; nil answers with its text.
+	Refuse func(w http.ResponseWriter, l message.Lang, status int, e *hub.Error)
 
 	// Notable reports whether one more refusal of somebody at an address is to be
 	// logged; nil for each.
@@ -81,6 +90,9 @@ func New(opt Options) *Broker {
 	if opt.Language == nil {
 		opt.Language = func() message.Lang { return message.English }
 	}
+	if opt.Refuse == nil {
+		opt.Refuse = func(w http.ResponseWriter, l message.Lang, status int, e *hub.Error) { http.Error(w, e.In(l), status) }
+	}
 	b := &Broker{opt: opt, conf: opt.Devices, agents: make(map[string]*agent), sockets: make(map[*socket]bool)}
 	b.life, b.shut = context.WithCancel(context.Background())
 	return b
@@ -104,11 +116,24 @@ func (b *Broker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Apply puts other settings in force, from the next connection on.
+// Apply puts other settings in force, from the next connection on, and does as
+// [Broker.Recheck].
 func (b *Broker) Apply(conf hub.Devices) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.conf = conf
+	b.mu.Unlock()
+	b.Recheck()
+}
+
+// Recheck closes the connections whose token has been taken away since they came.
+func (b *Broker) Recheck() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for s := range b.sockets {
+		if !s.refused && !s.good() {
+			s.close(websocket.StatusPolicyViolation, textRefused)
+		}
+	}
 }
 
 // Serves reports whether the server with the key is one of this door's.
@@ -122,6 +147,9 @@ func (b *Broker) Serves(key string) bool {
 // come in: it is for a listener that has no other way to tell.
 func (b *Broker) Handler() http.Handler {
 	mux := http.NewServeMux()
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		b.refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
+	})
 	for path, serve := range map[string]func(*agent, *socket){PathTool: b.tool, PathCall: b.caller} {
 		for _, form := range [...]string{path + "{$}", strings.TrimSuffix(path, "/")} {
 			mux.HandleFunc(form, func(w http.ResponseWriter, r *http.Request) { b.socket(w, r, serve) })
@@ -133,17 +161,17 @@ func (b *Broker) Handler() http.Handler {
 // socket takes a connection of either side. One without a good token is taken and
 // closed, which is how peers of the original learn of it.
 func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agent, *socket)) {
-	refuse := func(status int, e *hub.Error) {
-		http.Error(w, e.In(message.Prefer(strings.Join(r.Header["Accept-Language"], ","), b.opt.Language())), status)
-	}
+	refuse := func(status int, e *hub.Error) { b.refuse(w, r, status, e) }
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
 		w.Header().Set("Connection", "Upgrade")
 		refuse(http.StatusUpgradeRequired, hub.E(message.UpgradeRequired, nil))
 		return
 	}
-	id, good := b.admit(r)
+	id, check := b.admit(r)
 	s := newSocket(b.life)
+	s.good = check
+	good := check()
 	if s.refused = !good; !b.enter(s) {
 		if !good { // too many are being told
 			refuse(http.StatusUnauthorized, hub.E(message.DeviceRefused, nil, "device", message.Quote(id)))
@@ -158,31 +186,40 @@ func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agen
 		return // Accept has answered
 	}
 	s.open(conn)
+	if good && !s.good() { // it was taken away before the connection was counted
+		s.close(websocket.StatusPolicyViolation, textRefused)
+	}
 	if !good {
 		conn.SetReadLimit(maxUnheard)
 		if b.opt.Notable == nil || b.opt.Notable(r.RemoteAddr) {
 			b.opt.Log.Info("a connection to an endpoint was refused: its token is not good", "path", r.URL.Path, "from", r.RemoteAddr)
 		}
-		s.close(websocket.StatusPolicyViolation, "token 无效")
+		s.close(websocket.StatusPolicyViolation, textRefused)
 		_ = s.read(func([]byte) {})
 		return
 	}
 	serve(b.agent(id), s)
 }
 
-// admit reads by whose token a connection comes. A token stands alone, or behind the id
-// of the device that it was made for: ID.TOKEN.
-func (b *Broker) admit(r *http.Request) (id string, good bool) {
+// refuse answers a request with an error.
+func (b *Broker) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub.Error) {
+	b.opt.Refuse(w, message.Prefer(strings.Join(r.Header["Accept-Language"], ","), b.opt.Language()), status, e)
+}
+
+// admit reads by whose token a connection comes, which is good as long as good says so.
+// A token stands alone, or behind the id of the device that it was made for: ID.TOKEN.
+func (b *Broker) admit(r *http.Request) (id string, good func() bool) {
 	q := r.URL.Query()
 	token := q.Get("token")
 	if id = q.Get("device-id"); id == "" {
 		parts := strings.Split(token, ".")
 		if len(parts) < 3 {
-			return "", false
+			return "", func() bool { return false }
 		}
 		id, token = strings.Join(parts[:len(parts)-2], "."), strings.Join(parts[len(parts)-2:], ".")
 	}
-	return id, b.opt.Verify(id, q.Get("client-id"), token)
+	client, now := q.Get("client-id"), time.Now()
+	return id, func() bool { return b.opt.Verify(id, client, token, now) }
 }
 
 // enter counts one more connection, if there may be one.
@@ -238,34 +275,9 @@ func (b *Broker) keyed(key string) *agent {
 	return nil
 }
 
-// keyFor is the key that an agent's server is to have: after its alias, else of its id
-// as much as no other has. The caller holds mu.
-func (b *Broker) keyFor(a *agent) string {
-	name := strings.Map(func(c rune) rune {
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			return c
-		}
-		return -1
-	}, strings.ToLower(a.id))
-	name = cmp.Or(name, "unnamed")
-	ends := []string{name[max(0, len(name)-6):], name[max(0, len(name)-32):]}
-	for _, id := range slices.Sorted(maps.Keys(b.conf.Aliases)) {
-		if strings.EqualFold(id, a.id) {
-			ends = slices.Insert(ends, 0, b.conf.Aliases[id])
-		}
-	}
-	for n := 1; ; n++ {
-		for _, end := range ends {
-			if n > 1 {
-				end += "-" + strconv.Itoa(n)
-			}
-			key := "tools-" + end
-			if other := b.keyed(key); other == nil || other == a {
-				return key
-			}
-		}
-	}
-}
+// keyFor is the key that an agent's server is to have: after the name of the device that
+// the token is for. The caller holds mu.
+func (b *Broker) keyFor(a *agent) string { return "tools-" + xiaozhi.DeviceName(a.id, b.conf.Aliases) }
 
 // rename gives an agent the key that its server is to have by the settings in force.
 func (b *Broker) rename(a *agent) (key string) {

@@ -243,12 +243,12 @@ func TestReq39BrokerTowardsTheTool(t *testing.T) {
 			t.Errorf("the hub's own words: %s", got)
 		}
 		c := h.caller()
-		send(t, c, callOf(`"x"`, "wait", `{}`))
+		send(t, c, `{"jsonrpc":"2.0","id":"x","method":"prompts/list"}`)
 		send(t, c, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`)
-		call, cancelled := hear(t, tool, `"tools/call"`), hear(t, tool, `"notifications/cancelled"`)
+		asked, cancelled := hear(t, tool, `"prompts/list"`), hear(t, tool, `"notifications/cancelled"`)
 		id := regexp.MustCompile(`"[0-9a-f-]{36}_s_x"`)
-		if a, b := id.FindString(call), id.FindString(cancelled); a == "" || a != b {
-			t.Errorf("called by %s, cancelled by %s", call, cancelled)
+		if a, b := id.FindString(asked), id.FindString(cancelled); a == "" || a != b {
+			t.Errorf("asked by %s, cancelled by %s", asked, cancelled)
 		}
 		send(t, tool, `{"jsonrpc":"2.0","id":"p","method":"ping"}`)
 		if got := hear(t, tool, `"p"`); got != `{"jsonrpc":"2.0","id":"p","result":{}}` {

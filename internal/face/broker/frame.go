@@ -18,7 +18,9 @@ const (
 	codeFailed = -32002
 	textFailed = "转发消息失败"
 	codeNoSuch = -32601
-	prefix     = 36 + 3
+
+	textRefused = "token 无效" // of a close
+	prefix      = 36 + 3
 )
 
 // frame is a message of a peer's as far as it is read here. What JSON-RPC says besides is

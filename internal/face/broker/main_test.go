@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/policy"
 	"github.com/toolcrib/toolcrib/internal/secret"
 	"github.com/toolcrib/toolcrib/internal/upstream"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -38,7 +40,7 @@ func TestMain(m *testing.M) {
 
 const (
 	mac = "aa:bb:cc:dd:ee:01"
-	key = "tools-ddee01"
+	key = "tools-device-aabbccddee01"
 )
 
 // house is the hub as far as it has to do with endpoint pairs.
@@ -49,6 +51,10 @@ type house struct {
 	catalog *catalog.Catalog
 	call    *call.Pipeline
 	client  *http.Client
+	rules   atomic.Pointer[policy.Policy] // by which calls are judged; nil for none
+
+	mu    sync.Mutex
+	ended []hub.CallRecord
 }
 
 func open(t *testing.T) *house {
@@ -73,6 +79,10 @@ func open(t *testing.T) *house {
 		Devices: hub.Devices{Keep: 10 * time.Minute}, Verify: h.devices.Verify, Log: log,
 		Attach: func(ctx context.Context, def hub.Server) error { return steer.Attach(ctx, def) },
 		Detach: func(key, name string) { steer.Detach(key, name) },
+		Call: func(ctx context.Context, req *call.Request, by call.Deadline) (*call.Result, error) {
+			return h.call.DoBy(ctx, req, by)
+		},
+		View: h.catalog.View,
 	})
 	servers := fleet.New(fleet.Options{
 		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: h.broker.Serve, ClientInfo: []byte(`{"name":"hub","version":"1"}`),
@@ -81,7 +91,14 @@ func open(t *testing.T) *house {
 	steer = control.New(control.Options{
 		Source: src, Builtins: builtin.Keys(), Fleet: servers, Catalog: h.catalog, Secrets: secrets, Log: log, Views: h.catalog.SetViews,
 	})
-	h.call = call.New(call.Options{Catalog: h.catalog, Fleet: servers, Bus: &bus.Bus{}, Log: log})
+	h.call = call.New(call.Options{
+		Catalog: h.catalog, Fleet: servers, Bus: &bus.Bus{}, Log: log, Policy: h.rules.Load,
+		Observe: func(r hub.CallRecord) {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.ended = append(h.ended, r)
+		},
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { _ = servers.Run(ctx) })

@@ -29,7 +29,8 @@ type socket struct {
 	heard atomic.Int64
 	work  sync.WaitGroup
 
-	refused bool // it has no good token; set before it is counted
+	refused bool        // it has no good token; set before it is counted, as is good
+	good    func() bool // whether the token counts still that it came by
 
 	mu   sync.Mutex
 	conn *websocket.Conn // nil until it is open

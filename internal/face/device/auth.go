@@ -78,18 +78,26 @@ func nameable(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(c rune) bool { return c <= ' ' || c == 0x7f || c == '|' || c > 0x7e })
 }
 
-// admit reports whether who is there may come in, and whether that is so because he
-// needs no token.
-func (d *Door) admit(r *http.Request, v visitor) (trusted bool, refused *hub.Error) {
-	if verify(d.opt.Key, v, time.Now()) {
-		return false, nil
+// pass is what a visitor was let in by. It is to be looked at again once he is in, since
+// it may have been taken away meanwhile.
+type pass struct {
+	listed bool   // he is on the list of those that need no token
+	epoch  string // at that time
+}
+
+// admit reports whether who is there may come in.
+func (d *Door) admit(r *http.Request, v visitor) (pass, *hub.Error) {
+	epoch := d.opt.Epochs.of(v.id)
+	made := verify(d.opt.Key, epoch, v, time.Now())
+	if made == byHand {
+		return pass{epoch: epoch}, nil
 	}
 	// A page from elsewhere can say that it is any device, and a browser lets it
 	// connect to anywhere: it has to have a token.
-	if allows(d.settings(), v.id) && !foreign(r) {
-		return true, nil
+	if allows(d.settings(), v.id) && (made == byOTA || !foreign(r)) {
+		return pass{listed: true, epoch: epoch}, nil
 	}
-	return false, hub.E(message.DeviceRefused, nil, "device", v.id)
+	return pass{}, hub.E(message.DeviceRefused, nil, "device", v.id)
 }
 
 // allows reports whether a device needs no token.
@@ -126,34 +134,56 @@ func hostOf(r *http.Request) string {
 	return strings.Trim(host, "[]")
 }
 
+// made is how a token came about, which its signature says.
+type made string
+
+const (
+	badly  made = ""    // it is none, or not good
+	byHand made = "own" // an administrator made it: it is good by itself
+	byOTA  made = "ota" // the device asked for it: it is good while the device needs none
+)
+
 // sign makes the token of a device, and of a program on it, at a moment.
-func sign(key []byte, id, client string, at time.Time) string {
+func sign(key []byte, how made, epoch, id, client string, at time.Time) string {
 	ts := strconv.FormatInt(at.Unix(), 10)
-	return signature(key, id, client, ts) + "." + ts
+	return signature(key, how, epoch, id, client, ts) + "." + ts
 }
 
-func signature(key []byte, id, client, ts string) string {
+func signature(key []byte, how made, epoch, id, client, ts string) string {
+	said := strings.ToLower(client) + "|" + strings.ToLower(id) + "|" + ts
+	if epoch != "" || how != byHand { // none of the parts has the line that stands between them
+		said += "|" + epoch
+	}
+	if how != byHand {
+		said += "|" + string(how)
+	}
 	h := hmac.New(sha256.New, key)
-	h.Write([]byte(strings.ToLower(client) + "|" + strings.ToLower(id) + "|" + ts))
+	h.Write([]byte(said))
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// verify reports whether a visitor shows a token that is his and good now. One that
-// was made for no program is good for each on the device.
-func verify(key []byte, v visitor, now time.Time) bool {
+// verify reports how the token came about that a visitor shows, if it is his and good
+// now. One that was made for no program is good for each on the device.
+func verify(key []byte, epoch string, v visitor, now time.Time) made {
 	mac, ts, ok := strings.Cut(v.token, ".")
 	if !ok || len(key) == 0 {
-		return false
+		return badly
 	}
 	mac = strings.TrimRight(mac, "=")
 	seconds, err := strconv.ParseInt(ts, 10, 64)
 	if err != nil {
-		return false
+		return badly
 	}
 	if age := now.Sub(time.Unix(seconds, 0)); age > TokenLife || age < -skew {
-		return false
+		return badly
 	}
-	own := hmac.Equal([]byte(mac), []byte(signature(key, v.id, v.client, ts)))
-	any := hmac.Equal([]byte(mac), []byte(signature(key, v.id, "", ts)))
-	return own || any
+	found := badly
+	for _, how := range [...]made{byOTA, byHand} {
+		for _, client := range [...]string{v.client, ""} {
+			if hmac.Equal([]byte(mac), []byte(signature(key, how, epoch, v.id, client, ts))) {
+				found = how
+			}
+		}
+	}
+	return found
 }

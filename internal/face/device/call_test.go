@@ -260,6 +260,38 @@ func TestRequirement35Timeout(t *testing.T) {
 	}
 }
 
+// Requirement 36: what Lumi says of its errors reaches the caller, with its codes.
+func TestRequirement36LumiErrors(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		s := h.here(voice.Lumi(mac))
+		if got := h.ask(alias+"__get_battery", `{}`); got.result != `{"content":[{"type":"text","text":"80"}],"isError":false}` {
+			t.Errorf("%+v", got)
+		}
+		fault := func(code int, text string) string {
+			return fmt.Sprintf(`{"code":%d,"message":%q,"data":{"original_error":"Exception: %s","method":"tools/call","timestamp":"2026-01-02T03:04:05.678Z"}}`, code, text, text)
+		}
+		for call, want := range map[string]string{
+			`adjust_volume {"level":5}`: fault(voice.LumiPermission, "Permission denied"), `open_app {"name":"x"}`: fault(voice.LumiTimeout, "Tool call timed out"),
+			`get_battery {}`: fault(voice.LumiNotFound, "Tool not found: get_battery"),
+		} {
+			name, arguments, _ := strings.Cut(call, " ")
+			if name == "get_battery" { // it is listed still, and not there any more
+				s.Device.Change(func() { s.Device.Tools = s.Device.Tools[1:] })
+			}
+			if got := h.ask(alias+"__"+name, arguments); got.fault != want {
+				t.Errorf("%s: %+v", call, got)
+			}
+			if name == "get_battery" {
+				s.Device.Change(func() { s.Device.Tools = voice.Lumi(mac).Tools })
+			}
+		}
+		if st := h.status(mac); !st.Online || st.Junk != 0 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
 // Requirement 36: errors and results as clients of MCP know them.
 func TestRequirement36Normalised(t *testing.T) {
 	in(t, func(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/wire"
@@ -220,35 +222,43 @@ func (l *link) pages(ctx context.Context, people bool) ([]listedTool, error) {
 	return all, nil
 }
 
-// tend keeps the connection alive while nothing else is said. The WebSocket's pings
-// keep what lies between open; firmware wants to see data as well, and has an error
-// for MCP's ping, so that it is asked for its tools.
+// tend keeps the connection alive while nothing else is said, by the WebSocket's pings:
+// these keep what lies between open, also while a device takes its time to say what
+// tools it has.
 func (l *link) tend() {
-	ping, refresh := time.NewTicker(pingEvery), time.NewTicker(refreshEvery)
-	defer ping.Stop()
-	defer refresh.Stop()
-	pings, misses := 0, 0
-	for {
-		var silent bool
+	l.regularly(pingEvery, func() bool {
+		before := l.heard.Load()
+		return ping(l.conn) == nil || l.heard.Load() != before
+	})
+}
+
+// ping waits for the answer to a ping of the WebSocket's. It is not under the context of a
+// link, whose end would cut the connection off in place of a goodbye.
+func ping(conn *websocket.Conn) error {
+	ctx, cancel := context.WithTimeout(context.Background(), pongLimit)
+	defer cancel()
+	return conn.Ping(ctx)
+}
+
+// renew does so by data, which firmware wants to see as well. It has an error for MCP's
+// ping, so that it is asked for its tools.
+func (l *link) renew() { l.regularly(refreshEvery, l.refresh) }
+
+// regularly asks a device something each time that so much time has passed, until the
+// link ends, and gives it up when it has not answered for several times.
+func (l *link) regularly(every time.Duration, answered func() bool) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for misses := 0; ; {
 		select {
 		case <-l.ctx.Done():
 			return
-		case <-ping.C:
-			before := l.heard.Load()
-			ctx, cancel := context.WithTimeout(l.ctx, pongLimit)
-			err := l.conn.Ping(ctx)
-			cancel()
-			if pings++; err == nil || l.heard.Load() != before {
-				pings = 0
-			}
-			silent = pings >= maxMisses
-		case <-refresh.C:
-			if misses++; l.refresh() {
-				misses = 0
-			}
-			silent = misses >= maxMisses
+		case <-tick.C:
 		}
-		if silent && l.ctx.Err() == nil {
+		if misses++; answered() {
+			misses = 0
+		}
+		if misses >= maxMisses && l.ctx.Err() == nil {
 			why := hub.E(message.DeviceDropped, nil, "device", l.dev.id).With("detail", message.Say("it does not answer any more"))
 			l.close(1001, "no answer", why)
 			return

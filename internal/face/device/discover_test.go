@@ -262,13 +262,13 @@ func TestRequirement31Names(t *testing.T) {
 		if got := h.tools("kitchen"); len(got) != 4 || !strings.HasPrefix(got[0], "kitchen__self_get_device_status") {
 			t.Errorf("%q", got)
 		}
-		if got := h.status(twin).Alias; got != alias {
+		if got := h.status(twin).Alias; got != "device-112233ddee01" {
 			t.Errorf("without an alias it is %q", got)
 		}
 		conf.Aliases = nil
 		h.door.Apply(conf)
 		synctest.Wait()
-		if a, b := h.status(mac).Alias, h.status(twin).Alias; a != "device-aabbccddee01" || b != alias || len(h.tools("kitchen")) != 0 || len(h.tools(a)) != 4 {
+		if a, b := h.status(mac).Alias, h.status(twin).Alias; a != alias || b != "device-112233ddee01" || len(h.tools("kitchen")) != 0 || len(h.tools(a)) != 4 {
 			t.Errorf("then they are %q and %q", a, b)
 		}
 		conf.Aliases = map[string]string{mac: "calculator"} // which is a server already
@@ -276,6 +276,31 @@ func TestRequirement31Names(t *testing.T) {
 		synctest.Wait()
 		if st := h.status(mac); st.Reason == nil || st.Reason.Code != message.DeviceAliasTaken {
 			t.Errorf("%+v", st)
+		}
+	})
+}
+
+// Requirement 31: devices are called the same after a restart, in whatever order they
+// come.
+func TestRequirement31NamesOutlastARestart(t *testing.T) {
+	in(t, func(t *testing.T) {
+		alike := []string{mac, "11:22:33:dd:ee:01", "44:55:66:dd:ee:01", "my_web_client_1", "your_web_client_1"}
+		seen := make(map[string]string)
+		for _, backwards := range []bool{false, true} {
+			h := open(t, hub.Devices{Allow: alike, Keep: time.Minute})
+			if backwards {
+				slices.Reverse(alike)
+			}
+			for _, id := range alike {
+				h.here(voice.FW(id))
+				name := h.status(id).Alias
+				if before, again := seen[id]; again && before != name {
+					t.Errorf("%s was called %q, and is %q", id, before, name)
+				}
+				if seen[id] = name; len(h.tools(name)) != 4 {
+					t.Errorf("%s is not listed as %q", id, name)
+				}
+			}
 		}
 	})
 }
@@ -298,7 +323,7 @@ func TestRequirement31AliasMoves(t *testing.T) {
 			h.door.Apply(conf)
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if st := h.status(other); st.Alias != "kitchen" || st.Reason != nil || len(h.tools("kitchen")) != 4 || len(h.tools("device-ddee02")) != 0 {
+			if st := h.status(other); st.Alias != "kitchen" || st.Reason != nil || len(h.tools("kitchen")) != 4 || len(h.tools("device-aabbccddee02")) != 0 {
 				t.Errorf("gone %v: %+v, listed %q", gone, st, h.tools("kitchen"))
 			}
 			if def, ok := h.fleet.Server("kitchen"); !ok || def.Name != other {
@@ -373,6 +398,34 @@ func TestAliasTakenLater(t *testing.T) {
 		synctest.Wait()
 		if st := h.status(mac); st.Reason == nil || st.Reason.Code != message.DeviceAliasTaken || !slices.Equal(detached, []string{"kitchen of " + mac}) {
 			t.Errorf("%+v, detached %q", st, detached)
+		}
+	})
+}
+
+// Requirement 34: a device that takes its time to say what tools it has is pinged all
+// the same.
+func TestRequirement34PingsWhileSlow(t *testing.T) {
+	in(t, func(t *testing.T) {
+		h := open(t, usual())
+		d := voice.FW(mac)
+		s := h.here(d)
+		last := time.Now()
+		d.Change(func() {
+			d.Lists = func() string {
+				time.Sleep(29 * time.Second) // for each of the two lists
+				return `"result":{"tools":[{"name":"self.get_device_status","inputSchema":{"type":"object"}}]}`
+			}
+		})
+		time.Sleep(10*time.Minute + time.Second)
+		pings := s.Pings()
+		if len(pings) != 20 || !h.status(mac).Online {
+			t.Errorf("%d pings in ten minutes, %+v", len(pings), h.status(mac))
+		}
+		for _, at := range pings {
+			if gap := at.Sub(last); gap > 31*time.Second {
+				t.Errorf("no ping for %v", gap)
+			}
+			last = at
 		}
 	})
 }

@@ -47,16 +47,28 @@ type Options struct {
 	Attach func(ctx context.Context, def hub.Server) error
 	Detach func(key, name string)
 
-	Key        []byte // that tokens of devices are made with
-	ClientInfo []byte // JSON object: name and version of the hub
+	Key        []byte  // that tokens of devices are made with
+	Epochs     *Epochs // what of them was revoked; nil for what is kept nowhere
+	ClientInfo []byte  // JSON object: name and version of the hub
 	Bus        *bus.Bus
 	Log        *slog.Logger
+
+	// Resolve is an address of a backend with its placeholders filled in, and what was
+	// filled in that is not to be shown; nil for one that has none.
+	Resolve func(text string) (filled string, secrets []string, err error)
+
+	// Witness puts a call on record that a device's backend makes of its tools, see
+	// [call.Pipeline.Witness]; nil records none.
+	Witness func(c hub.CallRecord, arguments []byte) (end func(outcome hub.Outcome, e *hub.Error, size int))
 
 	// Client dials the backends that devices' frames go on to; nil for the usual one.
 	// It follows no redirect.
 	Client *http.Client
 
 	Language func() message.Lang // of who does not say which they want; nil for English
+
+	// Refuse answers a request with an error, in the language; nil answers with its text.
+	Refuse func(w http.ResponseWriter, l message.Lang, status int, e *hub.Error)
 
 	// Notable reports whether one more refusal of somebody at an address is to be
 	// logged; nil for each. Everybody on the network can have himself refused.
@@ -82,6 +94,20 @@ func New(opt Options) *Door {
 	if opt.Language == nil {
 		opt.Language = func() message.Lang { return message.English }
 	}
+	if opt.Epochs == nil {
+		opt.Epochs = &Epochs{}
+	}
+	if opt.Resolve == nil {
+		opt.Resolve = func(text string) (string, []string, error) { return text, nil, nil }
+	}
+	if opt.Witness == nil {
+		opt.Witness = func(hub.CallRecord, []byte) func(hub.Outcome, *hub.Error, int) {
+			return func(hub.Outcome, *hub.Error, int) {}
+		}
+	}
+	if opt.Refuse == nil {
+		opt.Refuse = func(w http.ResponseWriter, l message.Lang, status int, e *hub.Error) { http.Error(w, e.In(l), status) }
+	}
 	opt.Client = dialler(opt.Client)
 	d := &Door{opt: opt, conf: opt.Devices, devices: make(map[string]*device)}
 	d.life, d.shut = context.WithCancel(context.Background())
@@ -106,10 +132,50 @@ func (d *Door) Run(ctx context.Context) error {
 	return nil
 }
 
-// Verify reports whether a token is one that [Door.Token] has made for the device, and
-// the client id if it was made for one, and is good now.
-func (d *Door) Verify(id, client, token string) bool {
-	return nameable(id) && (client == "" || nameable(client)) && verify(d.opt.Key, visitor{id: id, client: client, token: token}, time.Now())
+// Verify reports whether a token was good at the moment for the device, and for the
+// client id if it was made for one, and has not been taken away since: by
+// [Door.Revoke], or since it was given by the hub's own accord to a device that needs
+// none, and the device needs one now.
+func (d *Door) Verify(id, client, token string, at time.Time) bool {
+	if !nameable(id) || client != "" && !nameable(client) {
+		return false
+	}
+	switch verify(d.opt.Key, d.opt.Epochs.of(id), visitor{id: id, client: client, token: token}, at) {
+	case byHand:
+		return true
+	case byOTA:
+		return allows(d.settings(), id)
+	}
+	return false
+}
+
+// Revoke has none of the tokens be good any more that the device has been given, and
+// sends it away. Those that it is given from then on are. A device that needs no token
+// may come again without. After an error nothing has changed.
+func (d *Door) Revoke(id string) error {
+	if err := d.opt.Epochs.renew(id); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if dev := d.devices[strings.ToLower(id)]; dev != nil && dev.link != nil {
+		dev.book.add(hub.LevelInfo, "its tokens were revoked")
+		d.recheck(dev.link)
+	}
+	return nil
+}
+
+// recheck sends a device away that was let in by what does not count any more. The
+// caller holds mu.
+func (d *Door) recheck(l *link) {
+	refused := hub.E(message.DeviceRefused, nil, "device", l.dev.id)
+	switch {
+	case l.ctx.Err() != nil: // it is on its way out
+	case l.pass.epoch != d.opt.Epochs.of(l.dev.id):
+		l.close(websocket.StatusPolicyViolation, "token revoked", refused)
+	case l.pass.listed && !allows(d.conf, l.dev.id):
+		l.close(websocket.StatusPolicyViolation, "not allowed any more", refused)
+	}
 }
 
 // Handler serves devices at [PathSocket], [PathOTA] and [PathVision]. It is for a
@@ -120,6 +186,7 @@ func (d *Door) Handler() http.Handler {
 	mux.HandleFunc(PathSocket, d.socket)
 	mux.HandleFunc(PathOTA, d.ota)
 	mux.HandleFunc(PathVision, d.vision)
+	mux.HandleFunc("/", d.unknown)
 	return mux
 }
 
@@ -135,11 +202,10 @@ func (d *Door) Apply(conf hub.Devices) {
 	var here []*link
 	for _, dev := range d.devices {
 		l := dev.link
-		switch {
-		case l == nil:
-		case l.trusted && !allows(conf, dev.id):
-			l.close(websocket.StatusPolicyViolation, "not allowed any more", hub.E(message.DeviceRefused, nil, "device", dev.id))
-		case l.ready:
+		if l == nil {
+			continue
+		}
+		if d.recheck(l); l.ready && l.ctx.Err() == nil {
 			here = append(here, l)
 		}
 	}
@@ -201,8 +267,10 @@ func (d *Door) Identify(name string) (id string, ok bool) {
 }
 
 // Token makes a token with which the device, and of it the program with the client
-// id or any if that is empty, may connect for 30 days.
-func (d *Door) Token(id, client string) string { return sign(d.opt.Key, id, client, time.Now()) }
+// id or any if that is empty, may connect for 30 days, unless it is revoked before.
+func (d *Door) Token(id, client string) string {
+	return sign(d.opt.Key, byHand, d.opt.Epochs.of(id), id, client, time.Now())
+}
 
 // named is the device of an id or an alias; nil for none. The caller holds mu.
 func (d *Door) named(name string) *device {
@@ -239,18 +307,16 @@ func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, e *hub
 	if d.opt.Notable == nil || d.opt.Notable(r.RemoteAddr) {
 		d.opt.Log.Info("a device was refused", "path", r.URL.Path, "from", r.RemoteAddr, "status", status, "reason", e)
 	}
-	http.Error(w, e.In(d.language(r)), status)
+	d.opt.Refuse(w, d.language(r), status, e)
 }
 
-// aliasOf is the name that the settings give a device; "" for none.
-func aliasOf(conf hub.Devices, id string) string {
-	if alias, ok := conf.Aliases[id]; ok {
-		return alias
-	}
-	for _, known := range slices.Sorted(maps.Keys(conf.Aliases)) {
-		if strings.EqualFold(known, id) {
-			return conf.Aliases[known]
-		}
-	}
-	return ""
+// refuseMethod answers a request of a method that its path has not; these are what it has.
+func (d *Door) refuseMethod(w http.ResponseWriter, r *http.Request, has string) {
+	w.Header().Set("Allow", has)
+	d.refuse(w, r, http.StatusMethodNotAllowed, hub.E(message.HTTPMethodRefused, nil, "method", message.Quote(r.Method)))
+}
+
+// unknown answers a request at a path where there is nothing.
+func (d *Door) unknown(w http.ResponseWriter, r *http.Request) {
+	d.refuse(w, r, http.StatusNotFound, hub.E(message.PathUnknown, nil, "path", message.Quote(r.URL.Path)))
 }

@@ -107,7 +107,6 @@ func TestRequirement28OTA(t *testing.T) {
 		}
 		d := voice.FW(mac)
 		d.Client, d.Token = "c1", a["websocket"]["token"].(string)
-		h.door.Apply(hub.Devices{Keep: time.Minute}) // the list is empty from here on
 		h.here(d)
 
 		if _, _, body = h.request(http.MethodPost, device.PathOTA, "", "Device-Id", "aa:bb:cc:dd:ee:02"); strings.Contains(body, "token") {
@@ -148,7 +147,8 @@ func TestRequirement29Hello(t *testing.T) {
 		"firmware":         {voice.FW(mac), `"sample_rate":16000`, 4},
 		"digital human":    {voice.DH(mac), `"sample_rate":24000`, 4},
 		"Android":          {voice.AND(mac), `"sample_rate":16000`, 0},
-		"Lumi":             {voice.LumiKt(mac), `"sample_rate":16000`, 0},
+		"Lumi":             {voice.Lumi(mac), `"sample_rate":16000`, 3},
+		"Lumi of today":    {voice.LumiKt(mac), `"sample_rate":16000`, 0},
 		"nothing but type": {&voice.Device{ID: mac, Hello: `{"type":"hello"}`}, `"sample_rate":24000`, 0},
 		"odd members":      {&voice.Device{ID: mac, Hello: `{"type":"hello","version":3,"transport":"udp","audio_params":[1],"features":null}`}, `"sample_rate":24000`, 0},
 	} {
@@ -184,6 +184,41 @@ func TestRequirement29Hello(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What is refused is refused with a code, in the caller's language.
+func TestRefusalsHaveCodes(t *testing.T) {
+	in(t, func(t *testing.T) {
+		type refusal struct {
+			status int
+			code   message.Code
+			lang   message.Lang
+		}
+		var got refusal
+		h := open(t, usual(), func(o *device.Options) {
+			o.Refuse = func(w http.ResponseWriter, l message.Lang, status int, e *hub.Error) {
+				got = refusal{status, e.Code, l}
+				w.WriteHeader(status)
+			}
+		})
+		for name, tc := range map[string]struct {
+			method, path string
+			header       []string
+			want         refusal
+		}{
+			"nameless":       {"GET", device.PathSocket, nil, refusal{400, message.DeviceNameless, message.English}},
+			"a stranger":     {"GET", device.PathSocket, []string{"Device-Id", "x", "Accept-Language", "zh-CN"}, refusal{401, message.DeviceRefused, message.Chinese}},
+			"no WebSocket":   {"GET", device.PathSocket, []string{"Device-Id", mac}, refusal{426, message.UpgradeRequired, message.English}},
+			"another method": {"DELETE", device.PathOTA, nil, refusal{405, message.HTTPMethodRefused, message.English}},
+			"no pictures":    {"POST", device.PathVision, []string{"Accept-Language", "zh"}, refusal{404, message.PathUnknown, message.Chinese}},
+			"another path":   {"GET", "/", nil, refusal{404, message.PathUnknown, message.English}},
+		} {
+			got = refusal{}
+			if status, _, _ := h.request(tc.method, tc.path, "", tc.header...); status != tc.want.status || got != tc.want {
+				t.Errorf("%s: HTTP %d, %+v", name, status, got)
+			}
+		}
+	})
 }
 
 // Refusals are logged only as far as somebody wants to have them.

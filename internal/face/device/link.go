@@ -40,7 +40,7 @@ type link struct {
 	conn    *websocket.Conn
 	pace    *paced // that the conn reads from
 	id      string // session_id
-	trusted bool   // it came in because the device needs no token
+	pass    pass   // that it came in by
 	picture pictures
 	relay   *relay // nil if the hub is all the backend that the device has; set before anything is read
 
@@ -71,7 +71,7 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, http.StatusBadRequest, fault)
 		return
 	}
-	trusted, fault := d.admit(r, v)
+	by, fault := d.admit(r, v)
 	if fault != nil {
 		d.refuse(w, r, http.StatusUnauthorized, fault)
 		return
@@ -94,14 +94,16 @@ func (d *Door) socket(w http.ResponseWriter, r *http.Request) {
 	}
 	conn.SetReadLimit(maxText)
 	l := &link{
-		door: d, conn: conn, pace: taken.conn, id: newSession(), trusted: trusted, noted: make(map[string]time.Time),
+		door: d, conn: conn, pace: taken.conn, id: newSession(), pass: by, noted: make(map[string]time.Time),
 		news: make(chan struct{}, 1), sending: make(chan struct{}, 1), waiting: make(map[int32]chan<- frame),
 	}
 	l.ctx, l.end = context.WithCancelCause(d.life)
 	l.pace.busy = l.awaited
-	to := d.come(l, v, r.RemoteAddr)
+	to := d.onward(v.id)
+	d.come(l, v, r.RemoteAddr, to.shown)
 	if err = l.join(r, v, to); err == nil {
 		d.work.Go(l.tend)
+		d.work.Go(l.renew)
 		err = l.read()
 		l.end(l.ended(err)) // if nobody has before
 		l.part(err)

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 const (
 	mac   = "aa:bb:cc:dd:ee:01"
-	alias = "device-ddee01"
+	alias = "device-aabbccddee01"
 	host  = "192.0.2.7:8004"
 )
 

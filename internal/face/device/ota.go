@@ -25,8 +25,8 @@ type otaAnswer struct {
 }
 
 // ota tells a device where to connect. A token is given only to those that would be
-// let in without one, and to no page that has only said so: one that reaches the hub
-// by a name of its own is of the same origin, and shows none.
+// let in without one, for as long as that is so, and to no page that has only said so:
+// one that reaches the hub by a name of its own is of the same origin, and shows none.
 func (d *Door) ota(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
@@ -38,8 +38,7 @@ func (d *Door) ota(w http.ResponseWriter, r *http.Request) {
 		return
 	case http.MethodGet, http.MethodPost:
 	default:
-		h.Set("Allow", "GET, POST, OPTIONS")
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		d.refuseMethod(w, r, "GET, POST, OPTIONS")
 		return
 	}
 	v, fault := identify(r)
@@ -54,7 +53,7 @@ func (d *Door) ota(w http.ResponseWriter, r *http.Request) {
 		a.WebSocket.URL = here(r)
 	}
 	if allows(conf, v.id) && !foreign(r) && (addressed(r) || sameHost(conf.Websocket, r)) {
-		a.WebSocket.Token = sign(d.opt.Key, v.id, v.client, now)
+		a.WebSocket.Token = sign(d.opt.Key, byOTA, d.opt.Epochs.of(v.id), v.id, v.client, now)
 	}
 	_, offset := now.Zone()
 	a.ServerTime.Timestamp, a.ServerTime.Offset = now.UnixMilli(), offset/60

@@ -1,10 +1,8 @@
 package device
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -27,9 +25,6 @@ const (
 // replaceGrace is how long at least the tools of a device stay listed that has
 // connected anew, so that it has the time to tell them.
 const replaceGrace = time.Minute
-
-// keyPrefix begins the keys of devices without an alias, and no alias.
-const keyPrefix = "device-"
 
 // attachLimit bounds how long a device's tools take to be listed once they are known.
 const attachLimit = 30 * time.Second
@@ -74,9 +69,9 @@ func (v *device) stay() {
 }
 
 // come enters a connection as that of its device. The one before, if it is still
-// there, is sent away: a device that connects anew does not know of it any more. What
-// it returns is the address of the backend that its frames go on to; "" for none.
-func (d *Door) come(l *link, v visitor, address string) (relay string) {
+// there, is sent away: a device that connects anew does not know of it any more. Relay
+// is the masked address of the backend that its frames go on to; "" for none.
+func (d *Door) come(l *link, v visitor, address, relay string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	dev := d.devices[strings.ToLower(v.id)]
@@ -91,10 +86,7 @@ func (d *Door) come(l *link, v visitor, address string) (relay string) {
 		d.leaves(dev, max(d.conf.Keep, replaceGrace)) // unless the new one tells of tools as well
 	}
 	dev.link, dev.client, dev.address, dev.since, dev.reason = l, v.client, address, time.Now(), nil
-	relay = relayOf(d.conf, dev.id)
-	if dev.relay = ""; relay != "" {
-		dev.relay = xiaozhi.Mask(relay)
-	}
+	dev.relay = relay
 	dev.key = d.keyFor(dev)
 	dev.connects.Add(1)
 	dev.book.add(hub.LevelInfo, "connected from "+address)
@@ -102,7 +94,7 @@ func (d *Door) come(l *link, v visitor, address string) (relay string) {
 	if d.over {
 		l.close(websocket.StatusGoingAway, "the hub stops", hub.E(message.ShuttingDown, nil))
 	}
-	return relay
+	d.recheck(l) // it may have been let in a moment before that was taken away
 }
 
 // gone takes a connection that has ended away from its device, unless the device has
@@ -150,27 +142,11 @@ func (d *Door) expire(dev *device) {
 }
 
 // rename gives every device the key that it is to have by the settings, all in one go:
-// an alias that is another one's now is free for that one at once. A key without an
-// alias stays its device's. What it returns are those whose server is listed under a
-// key that is theirs no more. The caller holds mu.
+// an alias that is another one's now is free for that one at once. What it returns are
+// those whose server is listed under a key that is theirs no more. The caller holds mu.
 func (d *Door) rename() (moved []*device) {
-	all := slices.SortedFunc(maps.Values(d.devices), func(a, b *device) int { return cmp.Compare(a.id, b.id) })
-	before := make(map[*device]string, len(all))
-	for _, dev := range all {
-		before[dev], dev.key = dev.key, ""
-	}
-	for _, dev := range all {
-		if aliasOf(d.conf, dev.id) != "" {
-			dev.key = d.keyFor(dev)
-		} else if strings.HasPrefix(before[dev], keyPrefix) {
-			dev.key = before[dev]
-		}
-	}
-	for _, dev := range all {
-		if dev.key == "" {
-			dev.key = d.keyFor(dev)
-		}
-		if dev.attached != "" && dev.attached != dev.key {
+	for _, dev := range d.devices {
+		if dev.key = d.keyFor(dev); dev.attached != "" && dev.attached != dev.key {
 			moved = append(moved, dev)
 		}
 	}
@@ -217,35 +193,8 @@ func (d *Door) changed(dev *device) {
 	}
 }
 
-// keyFor is the key that a device's server is to have: its alias, else of its id as
-// much as no other device has. The caller holds mu.
-func (d *Door) keyFor(dev *device) string {
-	taken := func(key string) bool {
-		other := d.keyed(key)
-		return other != nil && other != dev
-	}
-	if alias := aliasOf(d.conf, dev.id); alias != "" && !taken(alias) {
-		return alias
-	}
-	all := strings.Map(func(c rune) rune {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
-			return c
-		}
-		return -1
-	}, strings.ToLower(dev.id))
-	if all == "" {
-		all = "unnamed"
-	}
-	key := keyPrefix + all[max(0, len(all)-6):]
-	if taken(key) {
-		key = keyPrefix + all[max(0, len(all)-32):]
-	}
-	for n := 2; taken(key); n++ {
-		key = fmt.Sprintf(keyPrefix+"%s-%d", all[max(0, len(all)-32):], n)
-	}
-	return key
-}
+// keyFor is the key that a device's server is to have. The caller holds mu.
+func (d *Door) keyFor(dev *device) string { return xiaozhi.DeviceName(dev.id, d.conf.Aliases) }
 
 // definition is the server of a device. Its calls wait for each other, as firmware
 // runs one tool at a time; what it did is not known when it has gone, so that nothing

@@ -47,11 +47,40 @@ type relay struct {
 	tools    bool             // the device has greeted, and said that it has some
 	welcomed bool             // the backend has greeted
 	begun    bool             // both have, and the tools are being found out
-	asked    map[int32][]byte // the backend's ids of what the device has not answered, by those that it knows
+	asked    map[int32]*asked // what the backend has asked and the device has not answered, by the ids that it knows
 }
 
-// relayOf is the address that the settings give a device's backend; "" for none, also
-// for a device whose own one could not be filled in.
+// asked is a request of a backend's.
+type asked struct {
+	id  []byte                                            // the backend's own, raw
+	end func(outcome hub.Outcome, e *hub.Error, size int) // puts on record how it has ended; nil for what is no call
+}
+
+// onward is where a device's frames go on to; the zero value for nowhere.
+type onward struct {
+	address string
+	secrets []string // what was filled into it that is not to be shown
+	fault   error    // why it could not be filled in
+	shown   string   // the address without its secrets
+}
+
+// onward is where the frames of a device go on to, by what the placeholders of the
+// address stand for now.
+func (d *Door) onward(id string) onward {
+	text := relayOf(d.settings(), id)
+	if text == "" {
+		return onward{}
+	}
+	filled, secrets, err := d.opt.Resolve(text)
+	if err != nil {
+		return onward{address: text, fault: err, shown: xiaozhi.Mask(text)}
+	}
+	to := onward{address: strings.TrimSpace(filled), secrets: secrets}
+	to.shown = xiaozhi.Mask(to.address, secrets...)
+	return to
+}
+
+// relayOf is the address that the settings give a device's backend; "" for none.
 func relayOf(conf hub.Devices, id string) string {
 	for _, known := range slices.Sorted(maps.Keys(conf.Relay)) {
 		if strings.EqualFold(known, id) {
@@ -72,14 +101,16 @@ func dialler(client *http.Client) *http.Client {
 	return &own
 }
 
-// join connects the link to the backend of its device at the address, if there is one.
-// If that fails the link is closed: a device is an assistant in the first place, and
+// join connects the link to the backend of its device, if there is one. If that fails the link is closed: a device is an assistant in the first place, and
 // tries again where it is told that nobody is there.
-func (l *link) join(r *http.Request, v visitor, to string) error {
-	if to == "" {
+func (l *link) join(r *http.Request, v visitor, to onward) error {
+	if to.address == "" {
 		return nil
 	}
-	address, header, err := outward(r, v, to, l.trusted)
+	address, header, err := outward(r, v, to.address, l.pass.listed)
+	if to.fault != nil {
+		err = to.fault
+	}
 	var conn *websocket.Conn
 	if err == nil {
 		ctx, cancel := context.WithTimeout(l.ctx, relayDial)
@@ -95,7 +126,7 @@ func (l *link) join(r *http.Request, v visitor, to string) error {
 		}
 	}
 	if err != nil {
-		why := hub.E(message.RelayUnreachable, nil, "device", l.dev.id).With("detail", causeOf(err, address))
+		why := hub.E(message.RelayUnreachable, nil, "device", l.dev.id).With("detail", causeOf(err, xiaozhi.Secrets(address, to.secrets...)))
 		l.door.opt.Log.Warn("the backend of a device was not reached", "device", l.dev.id, "reason", why)
 		l.close(websocket.StatusTryAgainLater, "the backend was not reached", why)
 		for { // until it has said goodbye as well
@@ -109,8 +140,8 @@ func (l *link) join(r *http.Request, v visitor, to string) error {
 		}
 	}
 	conn.SetReadLimit(maxText)
-	l.relay = &relay{link: l, conn: conn, done: make(chan struct{}), asked: make(map[int32][]byte)}
-	l.dev.book.add(hub.LevelInfo, "its frames go on to "+xiaozhi.Mask(to))
+	l.relay = &relay{link: l, conn: conn, done: make(chan struct{}), asked: make(map[int32]*asked)}
+	l.dev.book.add(hub.LevelInfo, "its frames go on to "+to.shown)
 	l.door.work.Go(l.relay.run)
 	l.door.work.Go(l.relay.watch)
 	return nil
@@ -155,13 +186,13 @@ func outward(r *http.Request, v visitor, to string, trusted bool) (string, http.
 	return u.String(), header, nil
 }
 
-// causeOf is what an error of a dialler says, without the secrets of the address.
-func causeOf(err error, address string) message.Phrase {
+// causeOf is what an error of a dialler says, without the address that was dialled.
+func causeOf(err error, secrets []string) message.Phrase {
 	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err
 	}
 	text := err.Error()
-	if plain := xiaozhi.Redact(text, xiaozhi.Secrets(address)); plain != text {
+	if plain := xiaozhi.Redact(text, secrets); plain != text {
 		return message.Verbatim(message.Quote(plain))
 	}
 	return message.Cause(err)
@@ -193,6 +224,13 @@ func (l *link) part(err error) {
 func (r *relay) run() {
 	defer close(r.done)
 	err := r.read()
+	defer func() { // an answer may come still, and finds nobody to go to
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for _, q := range r.asked {
+			r.lost(q)
+		}
+	}()
 	l := r.link
 	how := message.Say("its backend's connection broke")
 	closed, ok := errors.AsType[websocket.CloseError](err)
@@ -288,13 +326,50 @@ func (r *relay) ask(raw []byte) []byte {
 	if spent != nil {
 		return nil
 	}
-	r.mu.Lock()
-	if len(r.asked) >= maxAsked { // a device that leaves out answers; the oldest is not waited for any more
-		delete(r.asked, slices.Min(slices.Collect(maps.Keys(r.asked))))
+	q := &asked{id: bytes.Clone(id.Of(raw))}
+	if method == protocol.MethodToolsCall {
+		params := wire.Lookup(raw, payload, "params")
+		name, _ := wire.String(raw, wire.Lookup(raw, params, "name"))
+		q.end = r.witness(name, bytes.Clone(wire.Lookup(raw, params, "arguments").Of(raw)))
 	}
-	r.asked[n] = bytes.Clone(id.Of(raw))
+	r.mu.Lock()
+	var old *asked
+	if len(r.asked) >= maxAsked { // a device that leaves out answers; the oldest is not waited for any more
+		oldest := slices.Min(slices.Collect(maps.Keys(r.asked)))
+		old = r.asked[oldest]
+		delete(r.asked, oldest)
+	}
+	r.asked[n] = q
 	r.mu.Unlock()
+	r.lost(old)
 	return wire.Splice(raw, wire.Replace(id, strconv.AppendInt(nil, int64(n), 10)))
+}
+
+// witness begins to put a call of the backend's on record, which holds it up no longer
+// than it takes to note the time.
+func (r *relay) witness(tool string, arguments []byte) (end func(hub.Outcome, *hub.Error, int)) {
+	l := r.link
+	d := l.door
+	d.mu.Lock()
+	key := l.dev.key
+	d.mu.Unlock()
+	return d.opt.Witness(hub.CallRecord{
+		Method: protocol.MethodToolsCall, Subject: "relay:" + l.dev.id, Door: hub.DoorDevice, Session: hub.SessionRef("relay " + l.id),
+		Name: tool, Server: key, Tool: tool,
+	}, arguments)
+}
+
+// ended puts on record how a request has ended, if it is a call. It counts once, and is
+// no business of who carries frames.
+func (r *relay) ended(q *asked, outcome hub.Outcome, e *hub.Error, size int) {
+	if q != nil && q.end != nil {
+		r.link.door.work.Go(func() { q.end(outcome, e, size) })
+	}
+}
+
+// lost puts on record of a request that there is no answer to it, if it is a call.
+func (r *relay) lost(q *asked) {
+	r.ended(q, hub.OutcomeUnknown, hub.E(message.DeviceDropped, nil, "device", r.link.dev.id).With("detail", message.Say("it does not answer any more")), 0)
 }
 
 // known is the id that the device knows the backend's request by; 0 for none. Of
@@ -303,8 +378,8 @@ func (r *relay) known(id []byte) int32 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var last int32
-	for n, own := range r.asked {
-		if len(id) > 0 && bytes.Equal(own, id) {
+	for n, q := range r.asked {
+		if len(id) > 0 && bytes.Equal(q.id, id) {
 			last = max(last, n)
 		}
 	}
@@ -326,16 +401,21 @@ func (r *relay) text(f *frame) {
 		r.greeted(f.raw)
 	case f.kind == "mcp" && f.note == "" && (f.id != 0 || f.result != nil || f.fault != nil):
 		r.mu.Lock()
-		own := r.asked[f.id]
+		q := r.asked[f.id]
 		delete(r.asked, f.id)
 		r.mu.Unlock()
-		if own == nil {
+		if q == nil {
 			if l.answer(f) {
 				l.in = bytes.Buffer{} // it is somebody else's now
 			}
 			return
 		}
-		raw = answered(f, own, l.session())
+		outcome := hub.OutcomeOK
+		if f.fault != nil || string(wire.Lookup(f.result, wire.Value(f.result), "isError").Of(f.result)) == "true" {
+			outcome = hub.OutcomeToolError
+		}
+		raw = answered(f, q.id, l.session())
+		r.ended(q, outcome, nil, len(raw))
 	}
 	r.send(websocket.MessageText, raw)
 }
@@ -403,10 +483,7 @@ func (r *relay) watch() {
 			return
 		}
 		before := r.heard.Load()
-		ctx, cancel := context.WithTimeout(r.link.ctx, pongLimit)
-		err := r.conn.Ping(ctx)
-		cancel()
-		if misses++; err == nil || r.heard.Load() != before {
+		if misses++; ping(r.conn) == nil || r.heard.Load() != before {
 			misses = 0
 		}
 	}

@@ -25,13 +25,14 @@ func FuzzRelay(f *testing.F) {
 	} {
 		f.Add([]byte(seed))
 	}
+	door := New(Options{})
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		e, ok := xiaozhi.ParseEnvelope(raw, maxText)
 		if !ok || e.Type != "mcp" || e.Payload == nil {
 			return
 		}
-		l := &link{dev: &device{id: "x"}, last: 41}
-		l.relay = &relay{link: l, asked: make(map[int32][]byte)}
+		l := &link{door: door, dev: &device{id: "x"}, last: 41}
+		l.relay = &relay{link: l, asked: make(map[int32]*asked)}
 		own := wire.Lookup(e.Payload, wire.Value(e.Payload), "id").Of(e.Payload)
 		said := l.relay.ask(bytes.Clone(raw))
 		if said == nil {
@@ -55,7 +56,7 @@ func FuzzRelay(f *testing.F) {
 			t.Fatalf("the device gets %q", said)
 		}
 		got := readFrame(fmt.Appendf(nil, `{"type":"mcp","payload":{"result":{"id":1},"id":%d}}`, id))
-		back := answered(&got, l.relay.asked[got.id], nil)
+		back := answered(&got, l.relay.asked[got.id].id, nil)
 		if want := append(append([]byte(`{"type":"mcp","payload":{"result":{"id":1},"id":`), own...), `}}`...); !bytes.Equal(back, want) {
 			t.Fatalf("the backend gets %q, want %q", back, want)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/toolcrib/toolcrib/internal/face/device"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/test/e2e/rig"
@@ -27,7 +28,7 @@ const (
 )
 
 // relay makes a house whose devices have a backend of their own, which is the handler.
-func relay(t *testing.T, conf hub.Devices, backend http.Handler) *house {
+func relay(t *testing.T, conf hub.Devices, backend http.Handler, adjust ...func(*device.Options)) *house {
 	t.Helper()
 	ln := rig.NewListener(net.Pipe)
 	server := &http.Server{Handler: backend, ReadHeaderTimeout: time.Minute}
@@ -42,7 +43,7 @@ func relay(t *testing.T, conf hub.Devices, backend http.Handler) *house {
 	if conf.Relay == nil {
 		conf.Relay = map[string]string{"*": relayed}
 	}
-	return openTo(t, conf, &http.Client{Transport: pool})
+	return openTo(t, conf, &http.Client{Transport: pool}, adjust...)
 }
 
 // both connects a fake through the hub to its backend, which greets it.

@@ -110,12 +110,11 @@ func (p *pictures) take(text string) (picture, bool) {
 // vision takes a picture of a device that is here.
 func (d *Door) vision(w http.ResponseWriter, r *http.Request) {
 	if d.settings().Vision == "" {
-		http.NotFound(w, r)
+		d.unknown(w, r)
 		return
 	}
 	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
+		d.refuseMethod(w, r, http.MethodPost)
 		return
 	}
 	v, fault := identify(r)

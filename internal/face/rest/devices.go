@@ -18,6 +18,9 @@ type Devices struct {
 	// Log is named by the id of a device or by its alias.
 	Log   func(device string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool)
 	Token func(id, client string) string
+	// Revoke has none of the tokens be good any more that a device has been given, and sends
+	// away who came by one.
+	Revoke func(id string) error
 	// Identify is the id that a device's id or alias stands for, also of one that has not
 	// been here; false for what is none.
 	Identify func(device string) (id string, ok bool)
@@ -41,7 +44,10 @@ type (
 		Body api.DeviceTokenWanted
 	}
 	deviceTokenOutput struct{ Body api.DeviceToken }
-	deviceCallInput   struct {
+	deviceRevokeInput struct {
+		ID string `path:"id" doc:"Of the device, which need not have been here yet, or its alias"`
+	}
+	deviceCallInput struct {
 		ID   string `path:"id" doc:"Of the device, or its alias"`
 		Body api.DeviceCall
 	}
@@ -101,11 +107,28 @@ func (d *Door) devices() {
 		}
 		id, ok := d.opt.Devices.Identify(in.ID)
 		if _, fits := d.opt.Devices.Identify(in.Body.Client); !ok || in.Body.Client != "" && !fits {
-			return nil, failed(unfit(message.Say(`the id of a device, and "client", must be 1 to 128 ASCII characters without "|" and blanks`)))
+			return nil, failed(unnameable())
 		}
 		return &deviceTokenOutput{api.DeviceToken{
 			Token: token(id, in.Body.Client), Expires: time.Now().Add(d.opt.Devices.Expires).UTC().Truncate(time.Second),
 		}}, nil
+	})
+	add(d, operation{
+		id: "revokeDeviceTokens", method: http.MethodDelete, path: place + "/token", group: aboutVoice, needs: hub.MayManage, hubwide: true,
+		summary: "Have the tokens of a device let nobody in any more",
+		about: "Of all that were made for it so far, by the hub as well. Who came by one is sent away: the device, and both sides of its endpoint pair. " +
+			"A device that needs no token may come again without, and tokens that are made from then on are good.",
+		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
+	}, func(_ context.Context, in *deviceRevokeInput) (*struct{}, error) {
+		revoke := d.opt.Devices.Revoke
+		if revoke == nil {
+			return nil, failed(unknownDevice(in.ID))
+		}
+		id, ok := d.opt.Devices.Identify(in.ID)
+		if !ok {
+			return nil, failed(unnameable())
+		}
+		return nil, failed(revoke(id))
 	})
 	add(d, operation{
 		id: "callDevice", method: http.MethodPost, path: place + "/call", group: aboutVoice, needs: hub.MayOperate, hubwide: true, limit: 1,
@@ -115,6 +138,11 @@ func (d *Door) devices() {
 		example: map[string]any{"tool": "self.reboot", "arguments": map[string]any{}},
 		errors:  unanswered(),
 	}, d.callDevice)
+}
+
+// unnameable is the error of what no device can call itself.
+func unnameable() *hub.Error {
+	return unfit(message.Say(`the id of a device, and "client", must be 1 to 128 ASCII characters without "|" and blanks`))
 }
 
 func (d *Door) callDevice(ctx context.Context, in *deviceCallInput) (*deviceCallOutput, error) {

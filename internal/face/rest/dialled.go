@@ -169,10 +169,10 @@ func (d *Door) dialledViews(ctx context.Context, kind config.Dialled) []api.Endp
 	}
 	cfg := d.opt.Control.Source().Config
 	all := []api.Endpoint{}
-	one := func(name, url, group string, enabled bool) {
+	one := func(name, url, group string, enabled bool, profile hub.EndpointProfile) {
 		st, dialled := statuses[name]
 		if !dialled {
-			st = hub.EndpointStatus{Name: name, URL: config.MaskURL(url), State: hub.EndpointStopped}
+			st = hub.EndpointStatus{Name: name, URL: config.MaskURL(url), Profile: profile, State: hub.EndpointStopped}
 			if !enabled {
 				st.State = hub.EndpointDisabled
 			}
@@ -183,19 +183,19 @@ func (d *Door) dialledViews(ctx context.Context, kind config.Dialled) []api.Endp
 	}
 	if kind == config.Endpoints {
 		for _, e := range cfg.Endpoints {
-			one(e.Name, e.URL, e.Group, e.Enabled)
+			one(e.Name, e.URL, e.Group, e.Enabled, e.Profile)
 		}
 		return all
 	}
 	for _, b := range cfg.Backends {
-		one(b.Name, b.URL, b.Group, b.Enabled)
+		one(b.Name, b.URL, b.Group, b.Enabled, "")
 	}
 	return all
 }
 
 func endpointView(l message.Lang, st *hub.EndpointStatus) api.Endpoint {
 	v := api.Endpoint{
-		Name: st.Name, URL: st.URL, State: string(st.State), Since: st.Since, Retry: st.Retry,
+		Name: st.Name, URL: st.URL, Profile: string(st.Profile), State: string(st.State), Since: st.Since, Retry: st.Retry,
 		Peer: st.Peer, Callers: st.Callers, CloseCode: st.CloseCode, CloseReason: st.CloseReason, Connects: st.Connects,
 		LastHeard: st.LastHeard, LastPing: st.LastPing, TokenExpires: st.TokenExpires,
 		Tools: st.Tools, ListBytes: st.ListSize, Warnings: []api.EndpointWarning{},

@@ -25,7 +25,7 @@ func TestEndpoint(t *testing.T) {
 	defer cancel()
 
 	var v api.Endpoint
-	a := h.change(http.MethodPut, "/xiaozhi/endpoints/home", `{"entry":{"url":"`+url+`/mcp/?token=one+secret/=","allow":["calc*"]}}`).into(http.StatusOK, &v)
+	a := h.change(http.MethodPut, "/xiaozhi/endpoints/home", `{"entry":{"url":"`+url+`/mcp/?token=one+secret/=","allow":["calc*"],"profile":"self-hosted","requiredTools":["calculator"]}}`).into(http.StatusOK, &v)
 	if v.Name != "home" || !v.Enabled || v.ETag == "" || a.header.Get("ETag") != v.ETag || strings.Contains(string(a.body), "secret/") ||
 		!strings.Contains(string(v.Entry), "${secret:xiaozhi.endpoints.home.url}") {
 		t.Errorf("it is %s", a.body)
@@ -51,6 +51,15 @@ func TestEndpoint(t *testing.T) {
 	state("connected")
 	if v.Peer == "" || v.Callers != 1 || v.Connects != 1 || v.Tools == 0 || !strings.HasPrefix(v.URL, url) || strings.Contains(v.URL, "secret") || v.Since.IsZero() {
 		t.Errorf("it is %s", a.body)
+	}
+	if v.Profile != "self-hosted" {
+		t.Errorf("its profile is %q", v.Profile)
+	}
+	// What it needs is held for as long as it is connected.
+	var held api.LeaseList
+	h.do(ask{method: http.MethodGet, path: "/leases", token: h.admin}).into(http.StatusOK, &held)
+	if len(held.Leases) != 1 || held.Leases[0].Server != "calculator" || held.Leases[0].Holder != "endpoint:home" || held.Leases[0].Subject != "xiaozhi:home" {
+		t.Errorf("held are %+v", held)
 	}
 	var list api.EndpointList
 	h.do(ask{method: http.MethodGet, path: "/xiaozhi/endpoints", token: h.admin}).into(http.StatusOK, &list)
@@ -168,11 +177,30 @@ func TestDevices(t *testing.T) {
 
 	// A token by the alias is the device's own; none is made that no device could show.
 	h.change(http.MethodPost, "/devices/kitchen/token", `{}`).into(http.StatusOK, &token)
-	if !h.devices.Verify(id, "", token.Token) {
+	if !h.devices.Verify(id, "", token.Token, time.Now()) {
 		t.Error("the token by the alias is not the device's")
 	}
 	h.change(http.MethodPost, "/devices/two%20words/token", `{}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
 	h.change(http.MethodPost, "/devices/"+id+"/token", `{"client":"two words"}`).refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+
+	// To revoke what a device was given sends it away, and is on record.
+	h.change(http.MethodDelete, "/devices/two%20words/token", "").refused(http.StatusUnprocessableEntity, message.BodyInvalid)
+	h.change(http.MethodDelete, "/devices/kitchen/token", "").into(http.StatusNoContent, nil)
+	select {
+	case <-socket.Done():
+	case <-ctx.Done():
+		t.Error("the device stays")
+	}
+	for _, old := range []string{esp.Token, token.Token} {
+		if h.devices.Verify(id, "", old, time.Now()) {
+			t.Error("a token that was revoked is good")
+		}
+	}
+	var acts api.ActList
+	h.change(http.MethodGet, "/audit/acts?operation=revokeDeviceTokens", "").into(http.StatusOK, &acts)
+	if len(acts.Acts) != 2 || acts.Acts[0].Target != "id=kitchen" || acts.Acts[0].Outcome != "ok" {
+		t.Errorf("on record is %+v", acts.Acts)
+	}
 }
 
 // What is called of a device runs on the device, or nowhere: not on a server of the

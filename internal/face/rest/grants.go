@@ -92,16 +92,9 @@ func (d *Door) listGrants(ctx context.Context, in *grantListInput) (*grantListOu
 func (d *Door) granting(ctx context.Context, in *api.GrantAdd) (approval.Grant, *catalog.Entry, error) {
 	var none approval.Grant
 	p := principal(ctx)
-	switch {
-	case in.Tenant == "" || in.Tenant == p.Tenant:
-	case !p.Hubwide():
-		return none, nil, hub.E(message.HubwideRequired, nil)
-	case !oversees(&p): // what a tenant has is not for it
-		return none, nil, hub.E(message.RoleRefused, nil, "role", string(p.Role))
-	}
-	tenant := p.Tenant
-	if p.Hubwide() {
-		tenant = in.Tenant
+	tenant, err := tenantFor(&p, in.Tenant)
+	if err != nil {
+		return none, nil, err
 	}
 	e, err := d.toolOf(hub.Viewer{Tenant: tenant, Scope: p.Scope}, in.Tool)
 	if err != nil {

@@ -184,7 +184,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 	})
 	dialIn := httptest.NewServer(h.devices.Handler())
 	h.deviceAddress = "ws" + strings.TrimPrefix(dialIn.URL, "http") + device.PathSocket
-	dialling := xiaozhi.Options{Call: pipeline, Catalog: h.catalog, Bus: news, Log: log, ServerInfo: info, Resolve: resolver.Fill}
+	dialling := xiaozhi.Options{Call: pipeline, Catalog: h.catalog, Bus: news, Log: log, ServerInfo: info, Resolve: resolver.Fill, Leases: c}
 	h.endpoints, h.backends = xiaozhi.New(dialling), xiaozhi.NewBackends(dialling, filepath.Join(dir, "identities.json"))
 	h.backends.Apply(src.Config.Backends)
 	h.endpoints.Apply(src.Config.Endpoints)
@@ -192,7 +192,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		Endpoints: Dialled{Statuses: h.endpoints.Statuses, Log: h.endpoints.Log, Reconnect: h.endpoints.Reconnect},
 		Backends:  Dialled{Statuses: h.backends.Statuses, Log: h.backends.Log, Reconnect: h.backends.Reconnect},
 		Devices: Devices{
-			Statuses: h.devices.Statuses, Log: h.devices.Log, Token: h.devices.Token, Identify: h.devices.Identify, Expires: device.TokenLife, Address: func() string { return h.deviceAddress },
+			Statuses: h.devices.Statuses, Log: h.devices.Log, Token: h.devices.Token, Revoke: h.devices.Revoke, Identify: h.devices.Identify, Expires: device.TokenLife, Address: func() string { return h.deviceAddress },
 		},
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },

@@ -114,13 +114,17 @@ func (d *Door) judgeCall(ctx context.Context, in *policyJudgeInput) (*policyJudg
 			return nil, failed(err)
 		}
 	}
-	e, err := d.toolOf(hub.Viewer{Group: b.Group, Client: b.Client, Tenant: p.Tenant, Scope: p.Scope}, b.Tool)
+	tenant, err := tenantFor(&p, b.Tenant)
+	if err != nil {
+		return nil, failed(err)
+	}
+	e, err := d.toolOf(hub.Viewer{Group: b.Group, Client: b.Client, Tenant: tenant, Scope: p.Scope}, b.Tool)
 	if err != nil {
 		return nil, failed(err)
 	}
 	who := hub.Principal{
 		Subject: cmp.Or(b.Caller, p.Subject), Role: hub.Role(cmp.Or(b.Role, string(hub.RoleCaller))),
-		Door: hub.Door(cmp.Or(b.Door, string(hub.DoorREST))), Tenant: p.Tenant,
+		Door: hub.Door(cmp.Or(b.Door, string(hub.DoorREST))), Tenant: tenant,
 	}
 	j := d.opt.Call.Judge(who, hub.Viewer{Group: b.Group, Client: b.Client}, e, b.Arguments)
 	l := lang(ctx)

@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +83,39 @@ func TestJudgeCall(t *testing.T) {
 	var calls api.CallList
 	if h.change(http.MethodGet, "/calls?tool=echo", "").into(http.StatusOK, &calls); len(calls.Calls) != 0 {
 		t.Errorf("on record is %+v", calls)
+	}
+}
+
+// Rules about tenants can be tried by who sees all of them, with what the tenant has;
+// anybody else asks about the own one.
+func TestJudgeCallOfATenant(t *testing.T) {
+	h := share(t)
+	rules, _, err := h.door.draft([]byte(`{"rules":[{"id":"rivals","effect":"deny","tenant":"zzrival"},{"id":"grouped","effect":"ask","tenant":"acme","group":"acme-group","client":"bot"}]}`))
+	must(t, err)
+	h.rules.Store(rules)
+	for _, test := range []struct {
+		as         hub.Role
+		of         string // whose
+		body, want string
+	}{
+		{hub.RoleAdmin, "", `{"tool":"hubs__common"}`, `"verdict":"allow"`},
+		{hub.RoleOperator, "", `{"tool":"both__common","tenant":"zzrival"}`, `"rule":"rivals"`},
+		{hub.RoleAdmin, "", `{"tool":"all__common","tenant":"zzrival"}`, `"rule":"rivals"`},
+		{hub.RoleAdmin, "", `{"tool":"all__common","tenant":"zzrival","group":"zzrival-group"}`, `"tool_unknown"`},
+		{hub.RoleAdmin, "", `{"tool":"all__common","tenant":"zzrival","group":"acme-group"}`, `"group_unknown"`},
+		{hub.RoleAdmin, "", `{"tool":"acmes__common","tenant":"acme"}`, `"verdict":"allow"`},
+		{hub.RoleAdmin, "", `{"tool":"acmes__common","tenant":"acme","group":"acme-group","client":"Bot"}`, `"rule":"grouped"`},
+		{hub.RoleAdmin, "", `{"tool":"acmes__common","tenant":"zzrival"}`, `"tool_unknown"`},
+		{hub.RoleAdmin, "", `{"tool":"hubs__common","tenant":"zzrival"}`, `"tool_unknown"`},
+		{hub.RoleApprover, "", `{"tool":"both__common","tenant":"zzrival"}`, `"role_refused"`},
+		{hub.RoleAdmin, acme, `{"tool":"both__common","tenant":"zzrival"}`, `"hubwide_required"`},
+		{hub.RoleAdmin, acme, `{"tool":"all__common","tenant":"zznobod"}`, `"hubwide_required"`},
+		{hub.RoleApprover, acme, `{"tool":"acmes__common","tenant":"acme"}`, `"verdict":"allow"`},
+		{hub.RoleApprover, rival, `{"tool":"both__common"}`, `"rule":"rivals"`},
+	} {
+		if a := h.ask(who(test.as, test.of), http.MethodPost, "/policy/judge", []byte(test.body), false); !strings.Contains(a.text, test.want) {
+			t.Errorf("%s of %q, %s: %+v", test.as, test.of, test.body, a)
+		}
 	}
 }
 

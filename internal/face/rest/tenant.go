@@ -33,6 +33,20 @@ func viewer(ctx context.Context, group string) hub.Viewer {
 // oversees reports whether a principal sees what all tenants have.
 func oversees(p *hub.Principal) bool { return p.Hubwide() && p.Role.May(hub.MayOperate) }
 
+// tenantFor is which tenant a request is about that may name one: the principal's own,
+// or for who sees what all have the one that is named.
+func tenantFor(p *hub.Principal, named string) (string, error) {
+	switch {
+	case named == "" || named == p.Tenant:
+		return p.Tenant, nil
+	case !p.Hubwide():
+		return "", hub.E(message.HubwideRequired, nil)
+	case !oversees(p): // what a tenant has is not for it
+		return "", hub.E(message.RoleRefused, nil, "role", string(p.Role))
+	}
+	return named, nil
+}
+
 // records is whose records whoever asks may see, by tenant; nil for all.
 func records(ctx context.Context) *string {
 	p := principal(ctx)

@@ -2,9 +2,11 @@ package xiaozhi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolcrib/toolcrib/internal/hub"
@@ -65,7 +67,7 @@ func (d *definition) pageSize() int {
 func (d *definition) names(all []listed) []string {
 	own := make([]string, len(all))
 	for i, t := range all {
-		own[i] = d.wanted(&t)
+		own[i] = cmp.Or(t.as, d.wanted(&t))
 	}
 	if d.device != nil {
 		return words.DeviceNames(own)
@@ -94,10 +96,25 @@ func (d *definition) wanted(t *listed) string {
 			server = pool
 		}
 		return "self." + server + "." + t.own()
-	case t.isMachines():
+	case t.isMachines(), t.isBare():
 		return t.own()
 	}
 	return t.name
+}
+
+// isBare reports whether a tool has its server's name for it, but for the suffix that the
+// catalog tells it apart by from another one.
+func (t *listed) isBare() bool {
+	if t.entry == nil || !t.entry.Server.BareNames || t.entry.Server.Pool != "" || !words.FitsName(t.own()) {
+		return false
+	}
+	const digits = 8
+	suffix, ok := strings.CutPrefix(t.name, t.own())
+	if !ok || suffix == "" {
+		return ok // a group may call it something else
+	}
+	_, err := strconv.ParseUint(strings.TrimPrefix(suffix, "_"), 16, 32)
+	return err == nil && len(suffix) == 1+digits && suffix[0] == '_'
 }
 
 // own is the name of a tool without its server's.
@@ -109,8 +126,8 @@ func (t *listed) own() string {
 }
 
 // asDevice are the tools as a backend is offered them: those of the machine first.
-// Of several with one name that take the same, the first stands for all, and the
-// others stand in for it.
+// Of several with one name that take the same, whichever the servers are that give them
+// that name, the first stands for all, and the others stand in for it.
 func (o *offer) asDevice(all []listed) []listed {
 	slices.SortStableFunc(all, func(a, b listed) int {
 		switch am, bm := a.isMachines(), b.isMachines(); {
@@ -122,18 +139,20 @@ func (o *offer) asDevice(all []listed) []listed {
 		return 0
 	})
 	o.spare = make(map[string][]string)
-	first := make(map[string]*listed, len(all))
+	named := make(map[string][]*listed, len(all)) // that are kept
 	kept := make([]listed, 0, len(all))
 	for _, t := range all {
 		name := o.def.wanted(&t)
-		if before := first[name]; before != nil && sameInput(before.raw, t.raw) {
-			o.spare[before.name] = append(o.spare[before.name], t.name)
+		if at := slices.IndexFunc(named[name], func(before *listed) bool { return sameInput(before.raw, t.raw) }); at >= 0 {
+			before := named[name][at].name
+			o.spare[before] = append(o.spare[before], t.name)
 			continue
 		}
-		kept = append(kept, t)
-		if first[name] == nil {
-			first[name] = &t
+		if len(named[name]) > 0 && t.isBare() {
+			t.as = t.name // which does not hang on who else is there
 		}
+		kept = append(kept, t)
+		named[name] = append(named[name], &t)
 	}
 	return kept
 }

@@ -147,3 +147,54 @@ func TestReq24EqualTools(t *testing.T) {
 		}
 	})
 }
+
+// Two servers that leave their names away may have the same tool: the catalog tells the
+// second apart by a suffix, and a backend has them as one that fails over.
+func TestReq24EqualToolsOfServers(t *testing.T) {
+	other := `{"name":"louder","inputSchema":{"type":"object","required":["x"]}}`
+	have := map[string]string{
+		"left": tool("louder", "On the left.") + "," + tool("left_only", "x"), "right": tool("louder", "On the right.") + "," + tool("right_only", "x"),
+		"third": other, "fourth": strings.Replace(other, "{", `{"description":"As the third.",`, 1), "named": tool("louder", "x"),
+	}
+	order := []string{"left", "right", "third", "fourth", "named"}
+	lesson(t, have, func(t *testing.T, s *school) {
+		for i := range s.servers {
+			s.servers[i].BareNames = s.servers[i].Key != "named"
+		}
+		slices.SortFunc(s.servers, func(a, b hub.Server) int { return slices.Index(order, a.Key) - slices.Index(order, b.Key) })
+		s.catalog.SetServers(s.servers)
+		synctest.Wait()
+		s.set.Apply([]hub.Backend{being("a")})
+		talk := s.talk(voice.BackendXS)
+		got := names(talk.Tools)
+		if len(got) != 6 || got[0] != "louder" || got[1] != "left_only" || got[2] != "right_only" || !strings.HasPrefix(got[3], "louder_") || got[4] != "named__louder" {
+			t.Fatalf("%v", got)
+		}
+		view, err := s.catalog.View(hub.Viewer{})
+		must(t, err)
+		if e, ok := view.Tool(got[3]); !ok || e.Exposed != got[3] || e.Server.Key != "third" {
+			t.Errorf("%s is not what the catalog calls the third: %+v", got[3], e)
+		}
+		at := func(name string) string {
+			t.Helper()
+			raw, err := talk.Call(wait(t), "1", name, `{"x":1}`)
+			must(t, err)
+			return raw
+		}
+		for _, stop := range []string{"", "left", "third"} {
+			if stop != "" {
+				must(t, s.fleet.Stop(wait(t), stop))
+			}
+			if at("louder") != "louder" || at(got[3]) != "louder" {
+				t.Errorf("without %q: %s", stop, s.noted("a"))
+			}
+		}
+		if said := s.noted("a"); strings.Count(said, "is tried") != 3 {
+			t.Errorf("%s", said)
+		}
+		must(t, s.fleet.Stop(wait(t), "right"))
+		if raw, err := talk.Call(wait(t), "2", "louder", `{}`); err == nil {
+			t.Errorf("another carried it out: %s", raw)
+		}
+	})
+}

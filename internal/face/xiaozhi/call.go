@@ -65,11 +65,15 @@ func (c *conversation) carry(ctx context.Context, m *asked, def *definition, arr
 	e := c.endpoint
 	asked, _ := wire.String(m.Raw, m.Member("name"))
 	res, err := c.make(ctx, m, def, arrived)
-	took := time.Since(arrived).Round(time.Millisecond).String()
+	length := time.Since(arrived)
+	took := length.Round(time.Millisecond).String()
 	name := message.Quote(asked)
 	if hub.IsCode(context.Cause(ctx), message.Cancelled) {
 		e.journal.add(hub.LevelInfo, name+" was cancelled by the peer after "+took)
 		return
+	}
+	if length >= def.Deadline || err == nil && res.Task != "" { // whatever it was answered
+		e.tally.late.Add(1)
 	}
 	if err != nil {
 		fault := hub.AsError(err)
@@ -79,7 +83,6 @@ func (c *conversation) carry(ctx context.Context, m *asked, def *definition, arr
 	}
 	how := "answered"
 	if res.Task != "" {
-		e.tally.late.Add(1)
 		how = "goes on as the task " + res.Task
 	}
 	e.journal.add(hub.LevelInfo, name+" "+how+" after "+took)

@@ -29,12 +29,14 @@ type endpoint struct {
 	journal *journal
 	tally   *tally
 	kick    chan struct{} // holds one while it is to be dialled at once
+	need    need
 
 	mu        sync.Mutex
 	now       hub.EndpointStatus // what changes with the state
 	talk      *conversation      // nil while it is not connected
 	peer      string             // what the last one called itself
 	refreshed time.Time          // when it was last dialled anew because of the tools
+	warned    warned
 	quit      context.CancelFunc // nil if it was not started
 	gone      bool               // it was stopped, and is not started any more
 	done      chan struct{}
@@ -80,12 +82,16 @@ func (e *endpoint) follows(def definition, twin string) bool {
 		talk.follow()
 		talk.toolsChanged()
 	}
+	e.hold()
 	return true
 }
 
 // inherit takes over what is told of the endpoint before it had another address.
 func (e *endpoint) inherit(old *endpoint) {
 	e.journal, e.tally = old.journal, old.tally
+	old.mu.Lock()
+	e.warned = old.warned
+	old.mu.Unlock()
 	if e.now.Reason != nil {
 		e.journal.add(hub.LevelWarning, e.now.Reason.In(message.English))
 	}
@@ -155,6 +161,7 @@ func (e *endpoint) toolsChanged() {
 	if talk != nil {
 		talk.toolsChanged()
 	}
+	e.hold()
 }
 
 // ending is how a connection has ended, or was not made.
@@ -229,6 +236,7 @@ func (e *endpoint) once(ctx context.Context, def *definition) ending {
 		e.mu.Lock()
 		e.talk = nil
 		e.mu.Unlock()
+		e.letGo()
 		if ctx.Err() != nil {
 			return // whoever stops it says what it is then
 		}
@@ -248,6 +256,7 @@ func (e *endpoint) connected(talk *conversation) {
 	e.mu.Unlock()
 	e.tell()
 	e.journal.add(hub.LevelInfo, "connected")
+	e.hold()
 	e.set.opt.Log.Info("an endpoint is connected", "endpoint", e.name)
 }
 
@@ -312,6 +321,9 @@ func (e *endpoint) status() hub.EndpointStatus {
 	e.mu.Unlock()
 	def := e.def.Load()
 	s.Name = e.name
+	if def.device == nil {
+		s.Profile = def.Profile
+	}
 	s.URL, s.TokenExpires = e.set.shown(def)
 	count := func(n *atomic.Int64) int { return int(n.Load()) }
 	s.LastHeard, s.LastPing = moment(&e.tally.heard), moment(&e.tally.pinged)
@@ -325,25 +337,13 @@ func (e *endpoint) status() hub.EndpointStatus {
 		s.Tools, s.ListSize = len(o.tools), o.size
 		s.Warnings = append(s.Warnings, o.warnings...)
 	}
+	if names := e.unmet(); len(names) > 0 {
+		s.Warnings = append(s.Warnings, e.lacks(names))
+	}
 	if w := e.ends(s.TokenExpires); w != nil {
 		s.Warnings = append(s.Warnings, w)
 	}
 	return s
-}
-
-// tokenWarning is how long before its end there is a warning about a token.
-const tokenWarning = 14 * 24 * time.Hour
-
-// ends is the warning about a token that ends at a time; nil if there is none.
-func (e *endpoint) ends(at time.Time) *hub.Error {
-	code := message.EndpointTokenEnds
-	switch left := time.Until(at); {
-	case at.IsZero() || left > tokenWarning:
-		return nil
-	case left <= 0:
-		code = message.EndpointTokenEnded
-	}
-	return hub.E(code, nil, "endpoint", e.name, "at", at.Format(time.DateOnly))
 }
 
 // moment is a time that is kept as nanoseconds since 1970; zero for 0.

@@ -36,6 +36,8 @@ type Options struct {
 	Log        *slog.Logger
 	ServerInfo []byte // JSON object: name and version of the hub
 
+	// Leases keep running what endpoints need; nil for nothing.
+	Leases Leases
 	// Language is that in which endpoints that name none are told things; nil for
 	// English. It is asked each time.
 	Language func() message.Lang
@@ -57,6 +59,8 @@ type Endpoints struct {
 
 	identities *identities // of backends; nil if these are endpoints
 
+	applied chan struct{} // holds one if tokens may be others
+
 	applying sync.Mutex // held by Apply; taken before mu
 
 	mu    sync.Mutex
@@ -75,7 +79,7 @@ func New(opt Options) *Endpoints {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Endpoints{opt: opt, client: newClient(&opt), dials: make(chan struct{}, maxDials)}
+	return &Endpoints{opt: opt, client: newClient(&opt), dials: make(chan struct{}, maxDials), applied: make(chan struct{}, 1)}
 }
 
 // Run keeps the endpoints connected until ctx ends, and then closes them all. It
@@ -89,6 +93,8 @@ func (e *Endpoints) Run(ctx context.Context) error {
 		one.start(ctx)
 	}
 	e.mu.Unlock()
+	tokens := time.NewTimer(0)
+	defer tokens.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -98,10 +104,20 @@ func (e *Endpoints) Run(ctx context.Context) error {
 			e.mu.Unlock()
 			stopAll(all, hub.EndpointStopped)
 			return nil
+		case <-tokens.C:
+			tokens.Reset(e.watchTokens())
+		case <-e.applied:
+			tokens.Reset(0)
 		case event := <-events.C():
-			if _, ok := event.(hub.ToolsChanged); ok || events.Dropped() > 0 {
-				for _, one := range e.all() {
+			_, tools := event.(hub.ToolsChanged)
+			_, server := event.(hub.ServerChanged)
+			missed := events.Dropped() > 0
+			for _, one := range e.all() {
+				switch {
+				case tools || missed:
 					one.toolsChanged()
+				case server && len(one.unmet()) > 0:
+					one.hold()
 				}
 			}
 		}
@@ -166,6 +182,10 @@ func (e *Endpoints) apply(all []definition) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.order = next
+	select {
+	case e.applied <- struct{}{}:
+	default:
+	}
 	if e.life != nil {
 		for _, one := range fresh {
 			one.start(e.life)

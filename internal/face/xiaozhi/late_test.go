@@ -148,6 +148,65 @@ func TestReq17CancelledIfConfigured(t *testing.T) {
 		if heard := s.Heard(); len(heard) > 0 {
 			t.Errorf("answered twice: %q", heard)
 		}
+		if st := h.status("a"); st.TimedOut != 1 {
+			t.Errorf("%d calls reached their deadline", st.TimedOut)
+		}
+	})
+}
+
+// How long a call may take is as the backend bears it, unless that is said.
+func TestReq17Profiles(t *testing.T) {
+	for _, tt := range []struct {
+		profile hub.EndpointProfile
+		own     time.Duration
+		want    time.Duration
+		as      hub.EndpointProfile
+	}{
+		{"", 0, 25 * time.Second, hub.ProfileXiaoZhi},
+		{hub.ProfileXiaoZhi, 0, 25 * time.Second, hub.ProfileXiaoZhi},
+		{hub.ProfileCloud, 0, 290 * time.Second, hub.ProfileCloud},
+		{hub.ProfileCloudShort, 0, 9 * time.Second, hub.ProfileCloudShort},
+		{hub.ProfileSelfHosted, 0, 25 * time.Second, hub.ProfileSelfHosted},
+		{hub.ProfileCloud, 20 * time.Second, 20 * time.Second, hub.ProfileCloud},
+	} {
+		bubble(t, tools(), func(t *testing.T, h *house) {
+			h.taking(10 * time.Minute)
+			h.set.Apply([]hub.Endpoint{having("a", func(e *hub.Endpoint) { e.Profile, e.Deadline = tt.profile, tt.own })})
+			s := h.next()
+			began := time.Now()
+			ticket(t, h.callTool(s, "0", "calc__add", `{}`))
+			if took := time.Since(began); took != tt.want || h.status("a").Profile != tt.as {
+				t.Errorf("%q, %v: answered after %v, as %q", tt.profile, tt.own, took, h.status("a").Profile)
+			}
+			time.Sleep(10 * time.Minute)
+		})
+	}
+}
+
+// A call that is still in the queue at its deadline is answered that there was no room,
+// without a task. It counts as one that was late; one that the peer cancels does not.
+func TestReq17LateInTheQueue(t *testing.T) {
+	bubble(t, tools(), func(t *testing.T, h *house) {
+		h.taking(40 * time.Second)
+		h.set.Apply([]hub.Endpoint{having("a", func(e *hub.Endpoint) { e.Concurrency, e.CancelLate = 1, true })})
+		s := h.next()
+		must(t, s.Send(voice.CloudCall(1, "calc__add", `{"n":1}`)))
+		synctest.Wait()
+		must(t, s.Send(voice.CloudCall(2, "calc__add", `{"n":2}`)))
+		synctest.Wait()
+		must(t, s.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`))
+		began := time.Now()
+		raw := h.callTool(s, "3", "calc__add", `{"n":3}`)
+		if took := time.Since(began); took != 25*time.Second || !strings.Contains(raw, `"code":-32000`) || strings.Contains(raw, "task") {
+			t.Errorf("after %v: %s", took, raw)
+		}
+		if n := h.calls("add"); n != 1 {
+			t.Errorf("%d calls", n)
+		}
+		time.Sleep(time.Minute)
+		if st := h.status("a"); st.TimedOut != 2 || st.Running != 0 {
+			t.Errorf("%+v", st)
+		}
 	})
 }
 

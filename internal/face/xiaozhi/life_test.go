@@ -3,6 +3,7 @@ package xiaozhi
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,8 +95,18 @@ func TestReq10NothingHasToBeThere(t *testing.T) {
 		synctest.Wait()
 		h.mu.Lock()
 		h.down = true
+		for key := range h.out { // as if all were killed
+			for w := range h.out[key] {
+				must(t, w.(io.Closer).Close())
+			}
+		}
 		h.mu.Unlock()
-		h.answer = func(string, string) string { select {} }
+		synctest.Wait()
+		for _, st := range h.fleet.Status() {
+			if st.State.Running() || st.Instances > 0 {
+				t.Fatalf("%s is %s", st.Key, st.State)
+			}
+		}
 		h.set.Apply([]hub.Endpoint{having("a")})
 		s := h.next()
 		began := time.Now()
@@ -106,6 +117,26 @@ func TestReq10NothingHasToBeThere(t *testing.T) {
 		}
 		if !strings.Contains(hello, `"protocolVersion":"2024-11-05"`) || !strings.Contains(hello, `"serverInfo":{"name":"toolcrib"`) || len(list) < 1 || list[0].Name != "calc__add" {
 			t.Errorf("%s, %v", hello, list)
+		}
+		if said, _, wrong := text(t, h.callTool(s, "9", "calc__add", "{}")); !wrong || h.calls("add") != 0 {
+			t.Errorf("a server that is not there said %q", said)
+		}
+	})
+}
+
+// What somebody has stopped is not there either, and the handshake goes as ever.
+func TestReq10AllStopped(t *testing.T) {
+	bubble(t, tools(), func(t *testing.T, h *house) {
+		for _, s := range h.servers {
+			must(t, h.fleet.Stop(wait(t), s.Key))
+		}
+		h.set.Apply([]hub.Endpoint{having("a")})
+		s := h.next()
+		began := time.Now()
+		hello, list, err := voice.Cloud(wait(t), s)
+		must(t, err)
+		if took := time.Since(began); took > 50*time.Millisecond || !strings.Contains(hello, `"serverInfo"`) || len(list) < 1 || list[0].Name != "calc__add" {
+			t.Errorf("after %v: %s, %v", took, hello, list)
 		}
 	})
 }

@@ -20,6 +20,8 @@ import (
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/config"
+	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/fleet"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/upstream"
@@ -45,6 +47,7 @@ type house struct {
 	catalog *catalog.Catalog
 	call    *call.Pipeline
 	fleet   *fleet.Fleet
+	control *control.Control
 	bus     *bus.Bus
 	servers []hub.Server
 	logging sync.Mutex
@@ -59,6 +62,10 @@ type house struct {
 	down   bool                                  // no server comes up
 	out    map[string]map[io.Writer]*sync.Mutex  // of connected servers
 }
+
+// lazy is how keys of servers begin that start when they are needed, and end a minute
+// later.
+const lazy = "lazy"
 
 const calculator = `{"name":"add","description":"Adds two numbers.","inputSchema":{"type":"object"}}`
 
@@ -85,7 +92,11 @@ func openWith(t testing.TB, tools map[string]string, callOptions func(*call.Opti
 	h.catalog, err = catalog.Open(catalog.Options{Bus: h.bus, Log: log})
 	must(t, err)
 	for key := range tools {
-		h.servers = append(h.servers, hub.Server{Key: key, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Timeout: time.Hour})
+		s := hub.Server{Key: key, Kind: hub.KindBuiltin, Enabled: true, AutoStart: true, Timeout: time.Hour}
+		if strings.HasPrefix(key, lazy) {
+			s.AutoStart, s.IdleStop = false, time.Minute
+		}
+		h.servers = append(h.servers, s)
 	}
 	h.catalog.SetServers(h.servers)
 	f := fleet.New(fleet.Options{
@@ -98,8 +109,10 @@ func openWith(t testing.TB, tools map[string]string, callOptions func(*call.Opti
 	}
 	h.call, h.fleet = call.New(opt), f
 	ln := rig.NewListener(net.Pipe)
+	h.control = control.New(control.Options{Source: &control.Source{Config: &config.Config{Servers: h.servers}}, Fleet: f, Catalog: h.catalog, Log: log})
 	options := Options{
-		Call: h.call, Catalog: h.catalog, Bus: h.bus, Log: log, ServerInfo: []byte(`{"name":"toolcrib","version":"1"}`), Dial: ln.Dial,
+		Leases: h.control,
+		Call:   h.call, Catalog: h.catalog, Bus: h.bus, Log: log, ServerInfo: []byte(`{"name":"toolcrib","version":"1"}`), Dial: ln.Dial,
 	}
 	for _, f := range change {
 		f(&options)

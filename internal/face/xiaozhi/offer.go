@@ -67,6 +67,7 @@ type listed struct {
 	name  string
 	raw   []byte
 	entry *catalog.Entry // nil for one of the hub's own
+	as    string         // the name that it is to have in place of the one that is wanted for it; "" for that
 }
 
 func newOffer(view *catalog.View, def *definition) *offer {
@@ -147,7 +148,7 @@ func (o *offer) shown() []listed {
 	if o.filtered() || o.view.Profile().MaxTools == 0 {
 		for _, e := range o.view.Tools() {
 			if o.allows(e) {
-				all = append(all, listed{e.Exposed, e.Raw, e})
+				all = append(all, listed{name: e.Exposed, raw: e.Raw, entry: e})
 			}
 		}
 		return all
@@ -161,7 +162,7 @@ func (o *offer) shown() []listed {
 		for at := range wire.Array(page, wire.Lookup(page, whole, "tools")) {
 			name, _ := wire.String(page, wire.Lookup(page, at, "name"))
 			e, _ := o.view.Tool(name)
-			all = append(all, listed{name, at.Of(page), e})
+			all = append(all, listed{name: name, raw: at.Of(page), entry: e})
 		}
 		if cursor, _ = wire.String(page, wire.Lookup(page, whole, "nextCursor")); cursor == "" {
 			return all

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	words "github.com/toolcrib/toolcrib/internal/xiaozhi"
 	"github.com/toolcrib/toolcrib/test/voice"
 )
 
@@ -131,6 +132,24 @@ func TestReq4Limits(t *testing.T) {
 		}
 		h.next() // and it is back
 	})
+}
+
+// What is longer than any peer bears is not sent: an error in its place says how long it
+// would have been.
+func TestReq4LongerThanAnyPeerBears(t *testing.T) {
+	info := `{"name":"toolcrib","version":"` + strings.Repeat("1", words.MaxFrame) + `"}`
+	bubble(t, tools(), func(t *testing.T, h *house) {
+		h.set.Apply([]hub.Endpoint{having("a")})
+		s := h.next()
+		got := h.ask(s, "7", "initialize", `{"protocolVersion":"2024-11-05"}`)
+		size := len(`{"jsonrpc":"2.0","id":7,"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{"listChanged":true}},"serverInfo":}}`) + len(info)
+		if said, fault, wrong := text(t, got); !wrong || fault != said || !strings.Contains(said, number(size)) || len(got) > words.DefaultResult {
+			t.Errorf("%d bytes, without %d: %.500s", len(got), size, got)
+		}
+		if got := h.ask(s, "8", "ping", ""); !strings.Contains(got, `"result":{}`) {
+			t.Errorf("%s", got)
+		}
+	}, func(o *Options) { o.ServerInfo = []byte(info) })
 }
 
 // hold has the tools answer when they are told to.

@@ -53,15 +53,13 @@ func TestReq20HealthyThenAsked(t *testing.T) {
 func TestReq26GreetsAndCloses(t *testing.T) {
 	lesson(t, tools(), func(t *testing.T, s *school) {
 		s.set.Apply([]hub.Backend{being("a")})
-		var last time.Duration
-		for range 4 {
+		for i := range 4 {
 			s.talk(voice.BackendXS).Close(1000, "")
 			synctest.Wait()
-			retry := time.Until(s.stands("a").Retry)
-			if retry <= last {
-				t.Errorf("the pause is %s after %s", retry, last)
+			retry, want := time.Until(s.stands("a").Retry), time.Duration(i+1)*2*time.Second
+			if retry < want*8/10 || retry > want*12/10 {
+				t.Errorf("pause %d is %s, not about %s", i, retry, want)
 			}
-			last = retry
 		}
 	})
 }
