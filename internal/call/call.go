@@ -232,6 +232,7 @@ type run struct {
 	stands   *standing // of what may be kept of a resource that is read; nil if nothing may
 	prefixed bool      // the caller knows the server's URIs in the prefixed form
 	reply    *upstream.Reply
+	asks     bool        // the reply asks the caller about its own call
 	fault    *hub.Error  // that the reply tells in place of an answer, as a result that a model reads; nil if it does not
 	edits    []wire.Edit // in the reply
 	recalled bool        // the reply is what came of another call, and has been all the way back
@@ -268,7 +269,7 @@ func (p *Pipeline) Do(ctx context.Context, req *Request) (*Result, error) {
 		p.finish(ctx, r, err)
 		p.tracing.end(ctx, span, r)
 	}()
-	if err = p.do(hub.WithCall(ctx, r.record), r); err != nil {
+	if err = p.veiled(r, p.do(hub.WithCall(ctx, r.record), r)); err != nil {
 		return nil, err
 	}
 	res := &Result{Reply: r.reply, Edits: r.edits, Entry: r.entry, Fault: r.fault, asked: r.Message, agreed: r.claim != "" || r.record.Grant != ""}

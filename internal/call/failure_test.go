@@ -1,7 +1,6 @@
 package call
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/toolcrib/toolcrib/internal/catalog"
@@ -48,31 +47,6 @@ func TestSpared(t *testing.T) {
 	} {
 		if Spared(err) != want {
 			t.Errorf("%s %v: %t", err.Code, err.Args, !want)
-		}
-	}
-}
-
-// Why a server does not run is told to those alone who have it for themselves.
-func TestVeiled(t *testing.T) {
-	down := hub.E(message.ServerDown, hub.E(message.CommandNotFound, nil, "command", "planted", "path", "/planted"), "server", "a")
-	for _, c := range []struct {
-		tenants []string
-		tenant  string
-		err     error
-		told    bool
-	}{
-		{nil, "", down, true},
-		{[]string{"*"}, "", down, true},
-		{[]string{"acme"}, "acme", down, true},
-		{[]string{"acme", "other"}, "acme", down, false},
-		{[]string{"*"}, "acme", down, false},
-		{[]string{"*"}, "acme", hub.E(message.ServerRefused, nil, "server", "a", "detail", "planted"), true},
-	} {
-		r := &run{server: &hub.Server{Key: "a", Tenants: c.tenants}}
-		r.Principal.Tenant = c.tenant
-		got := hub.AsError(r.veiled(c.err))
-		if told := strings.Contains(got.Error(), "planted"); told != c.told || got.Code != hub.AsError(c.err).Code {
-			t.Errorf("%q of %q is told %q", c.tenant, c.tenants, got.Error())
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/toolcrib/toolcrib/internal/catalog"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
@@ -106,7 +105,7 @@ func (p *Pipeline) retry(ctx context.Context, r *run, last error) bool {
 	if deadline, ok := ctx.Deadline(); ok && wait >= time.Until(deadline) {
 		return false
 	}
-	r.state.Retrying(d.rounds, last)
+	r.state.Retrying(d.rounds, p.veiled(r, last))
 	p.log.InfoContext(ctx, "a call is tried again", "server", r.server.Key, "name", r.label(), "retry", d.rounds, "of", d.retry.Max, "after", wait, "error", last)
 	r.tell(message.CallRetried, "n", strconv.Itoa(d.rounds), "max", strconv.Itoa(d.retry.Max), "delay", wait.Round(time.Millisecond).String())
 	t := time.NewTimer(wait)
@@ -137,14 +136,13 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	d := &r.plan
 	p.log.InfoContext(ctx, "a call failed", "server", r.server.Key, "method", r.verb.method, "name", r.label(),
 		"attempts", len(r.record.Attempts), "took", time.Since(r.record.Time), "error", last)
-	last = r.veiled(last)
 	switch e := hub.AsError(last); {
 	case d.loose == nil && (e.Code == message.CallOvertaken || e.Code == message.PolicyDenied):
 		return r.refuse(e) // before it was sent
 	case d.loose != nil:
 		d.unsure = true
 		if e.Code != message.Cancelled { // that nobody waits any more says more than the last failure
-			e = hub.AsError(r.veiled(d.loose))
+			e = hub.AsError(d.loose)
 		}
 		return doubtful(e)
 	case e.Code == message.Cancelled:
@@ -154,16 +152,6 @@ func (p *Pipeline) failed(ctx context.Context, r *run, last error) error {
 	default:
 		return last
 	}
-}
-
-// veiled is an error as the caller may know it: why a server does not run is nothing to
-// a tenant that shares it.
-func (r *run) veiled(err error) error {
-	e := hub.AsError(err)
-	if e.Code != message.ServerDown || r.Principal.Hubwide() || catalog.BelongsAlone(r.server, r.Principal.Tenant) {
-		return err
-	}
-	return catalog.SharedDown(e.Args["server"])
 }
 
 // doubtful is an error that says that the call may have had an effect. Its class,

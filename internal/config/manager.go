@@ -56,11 +56,12 @@ func (r *reader) readCacheTTL(m member) {
 // manager reads "mcpServiceManager", which says what holds for every server of
 // the file that does not say otherwise.
 //
-// "port" and "autoStart" are about that program's own process, which is the hub here.
-// The process starts no server when it comes up by itself: those are started when they
-// are needed, which is what "autoStart" false asks for. Whoever expects more is told.
+// What it says about that program's own process has no meaning here: "port",
+// and "autoStart", by which that process comes up with its client. It starts no
+// server; those are started when they are needed.
 func (r *reader) manager(m member) {
 	e := &entry{reader: r, server: r.usual}
+	nothing := func(member) {}
 	e.parts(m,
 		part{"serviceTimeout", func(m member) { e.span(&e.server.Timeout, m) }},
 		part{"preloadServices", e.readPreloads},
@@ -71,14 +72,8 @@ func (r *reader) manager(m member) {
 		part{"healthCheckMisses", e.readMisses},
 		part{"circuitBreaker", e.readBreaker},
 		part{"cacheTTL", e.readListTTL},
-		part{"autoStart", func(m member) {
-			if on := e.flag(m); on != nil && *on {
-				e.warn(m.at, `%s starts no server: each is started when it is needed. "preloadServices" names those that are started with Toolcrib, and "autoStart" of a server keeps that one running`, quoted(m.name))
-			}
-		}},
-		part{"port", func(m member) {
-			e.warn(m.at, `%s has no effect: Toolcrib listens where "toolcrib serve --listen" says`, quoted(m.name))
-		}},
+		part{"autoStart", nothing},
+		part{"port", nothing},
 	)
 	r.usual = e.server
 }

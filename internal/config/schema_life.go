@@ -108,7 +108,7 @@ func managerSchema() *jsonschema.Schema {
 		field{"healthCheckMisses", "Of servers that have none.", countSchema(1, maxMisses, "3")()},
 		field{"circuitBreaker", "Of servers that have none.", breakerSchema()},
 		field{"cacheTTL", "Of servers that have none.", intervalSchema(`"5m"`)()},
-		field{"autoStart", "false: servers are started when they are needed, as they are in any case. true starts no server either; see `preloadServices`, and `autoStart` of a server.", &jsonschema.Schema{Type: "boolean"}},
+		field{"autoStart", "No effect here: that Toolcrib itself comes up by itself is for the system to see to. It starts no server.", &jsonschema.Schema{}},
 		field{"port", "No effect here; see `toolcrib serve --listen`.", &jsonschema.Schema{}},
 	)
 	s.Description = "What holds for every server of the file that does not say otherwise; as in xiaozhi.config.json."

@@ -20,9 +20,7 @@ var voicePhrases = map[string]string{
 	"%sthere is no group %s; it is offered nothing until there is%s":                                 "%s没有分组 %s；在有这个分组之前不提供任何工具%s",
 	"%s has no effect: an endpoint is dialled until it is reached":                                   "%s 不起作用：接入点会一直重连，直到连上",
 	"%s has no effect: an endpoint is dialled until it is reached, unless it has \"enabled\": false": "%s 不起作用：接入点会一直重连，直到连上，除非设有 \"enabled\": false",
-	"%s starts no server: each is started when it is needed. \"preloadServices\" names those that are started with Toolcrib, and \"autoStart\" of a server keeps that one running": "%s 不会启动任何服务器：服务器在需要时启动。\"preloadServices\" 列出随 Toolcrib 启动的服务器，服务器自己的 \"autoStart\" 使其保持运行",
-	"%s has no effect: Toolcrib listens where \"toolcrib serve --listen\" says":                                                                                                    "%s 不起作用：Toolcrib 在 \"toolcrib serve --listen\" 指定的地址上监听",
-	"\"mcpEndpoint\" has the same address twice; it is connected once":                                                                                                             "\"mcpEndpoint\" 中有重复的地址；只连接一次",
-	"an address in \"mcpEndpoint\" %s, and is ignored":                                                                                                                             "\"mcpEndpoint\" 中有一个地址%s，已忽略",
-	"the id of a device, and \"client\", must be 1 to 128 ASCII characters without \"|\" and blanks":                                                                               "设备的 ID 和 \"client\" 须为 1 至 128 个 ASCII 字符，不含 \"|\" 和空白",
+	"\"mcpEndpoint\" has the same address twice; it is connected once":                               "\"mcpEndpoint\" 中有重复的地址；只连接一次",
+	"an address in \"mcpEndpoint\" %s, and is ignored":                                               "\"mcpEndpoint\" 中有一个地址%s，已忽略",
+	"the id of a device, and \"client\", must be 1 to 128 ASCII characters without \"|\" and blanks": "设备的 ID 和 \"client\" 须为 1 至 128 个 ASCII 字符，不含 \"|\" 和空白",
 }
