@@ -101,8 +101,14 @@ type DeviceTokenWanted struct {
 
 // DeviceToken lets a device in.
 type DeviceToken struct {
+	Device  string    `json:"device" doc:"Id of the device that it is for"`
 	Token   string    `json:"token"`
 	Expires time.Time `json:"expires"`
+}
+
+// DeviceRevoked tells whose tokens are not good any more.
+type DeviceRevoked struct {
+	Device string `json:"device" doc:"Id of the device"`
 }
 
 // DeviceCall is a call of a device's tool by a person.

@@ -89,8 +89,8 @@ func (c *Client) DeviceToken(ctx context.Context, id string, wanted api.DeviceTo
 }
 
 // RevokeDeviceTokens has the tokens of a device let nobody in any more.
-func (c *Client) RevokeDeviceTokens(ctx context.Context, id string) error {
-	return c.into(ctx, request{method: http.MethodDelete, path: devicePath(id) + "/token", again: true}, nil)
+func (c *Client) RevokeDeviceTokens(ctx context.Context, id string) (api.DeviceRevoked, error) {
+	return change[api.DeviceRevoked](ctx, c, request{method: http.MethodDelete, path: devicePath(id) + "/token", again: true})
 }
 
 // CallDevice has a person call a tool of a device, and waits for the result. The call

@@ -13,6 +13,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/app"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/store"
+	"github.com/toolcrib/toolcrib/test/e2e/rig"
 )
 
 // A record that cannot be written is told of wherever one looks for what is
@@ -115,7 +116,8 @@ func TestUnwritableRecordIsTold(t *testing.T) {
 		t.Errorf("/readyz still has %+v", ready.Record)
 	}
 
-	// So is one that another hub writes as well.
+	// So is one that another hub writes as well, by a hub that is ready all the same.
+	rig.Await(t, "the hub is ready", func() bool { look(); return ready.Status == "ready" })
 	a.NodeHeld(false)
 	if look(); ready.Record == nil || !ready.Record.Up || ready.Record.Code != string(message.AuditNodeTaken) || ready.Record.Remedy == "" || ready.Status != "ready" {
 		t.Errorf("/readyz has %+v, %+v", ready, ready.Record)

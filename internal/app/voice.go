@@ -39,11 +39,7 @@ func (a *App) openVoice(info []byte, resolver *secret.Resolver) {
 
 // openDevices makes the door for devices, which servers are served by as well.
 func (a *App) openDevices(info []byte, resolver *secret.Resolver) error {
-	key, err := deviceKey(a.dir.DeviceKey())
-	if err != nil {
-		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
-	}
-	epochs, err := device.OpenEpochs(a.dir.DeviceEpochs())
+	key, epochs, err := deviceKeys(a.dir.DeviceKey(), a.dir.DeviceEpochs())
 	if err != nil {
 		return hub.E(message.DataDirUnusable, err, "path", a.dir.Path()).With("detail", message.Cause(err))
 	}
@@ -73,24 +69,30 @@ func (a *App) notable() func(remote string) bool {
 	}
 }
 
-// deviceKey is the key that tokens of devices are made with, which is made if there
-// is none.
-func deviceKey(path string) ([]byte, error) {
+// deviceKeys is the key that tokens of devices are made with, and what of them was
+// revoked. Both are made if there is no key: what was revoked first, so that there is no
+// key without it.
+func deviceKeys(path, revoked string) ([]byte, *device.Epochs, error) {
 	const size = 32
 	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	fresh := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !fresh {
+		return nil, nil, err
+	}
+	epochs, err := device.OpenEpochs(revoked, fresh)
+	if err != nil {
+		return nil, nil, err
+	}
+	if fresh {
 		key := make([]byte, size)
 		_, _ = rand.Read(key) // which never fails
-		return key, atomicfile.WriteBytes(path, []byte(hex.EncodeToString(key)+"\n"))
-	}
-	if err != nil {
-		return nil, err
+		return key, epochs, atomicfile.WriteBytes(path, []byte(hex.EncodeToString(key)+"\n"))
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != size {
-		return nil, errors.New("the key of devices' tokens is damaged; remove the file keys/device.key to have a new one made, and give devices new tokens")
+		return nil, nil, errors.New("the key of devices' tokens is damaged; remove the file keys/device.key to have a new one made, and give devices new tokens")
 	}
-	return key, nil
+	return key, epochs, nil
 }
 
 // serve is the other end of the stream to a server that is no process and not on the
@@ -229,7 +231,7 @@ func (a *App) dialled() (endpoints, backends rest.Dialled) {
 
 func (a *App) deviceView() rest.Devices {
 	return rest.Devices{
-		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Revoke: a.revokeDevice, Identify: a.devices.Identify, Expires: device.TokenLife, Address: a.DeviceURL,
+		Statuses: a.devices.Statuses, Log: a.devices.Log, Token: a.devices.Token, Revoke: a.revokeDevice, Identify: a.devices.Identify, Nameable: device.Nameable, Expires: device.TokenLife, Address: a.DeviceURL,
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,5 +51,37 @@ func TestDeviceBodiesInTime(t *testing.T) {
 				t.Errorf("%s: over after %v (%v)", path, took, err)
 			}
 		})
+	}
+}
+
+// What was revoked is there for as long as the key that tokens are made with is: without
+// it the hub does not start, and says what to do.
+func TestDeviceKeys(t *testing.T) {
+	dir := t.TempDir()
+	path, revoked := filepath.Join(dir, "device.key"), filepath.Join(dir, "device-epochs.json")
+	made, _, err := deviceKeys(path, revoked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, epochs, err := deviceKeys(path, revoked)
+	if err != nil || string(made) != string(again) || epochs == nil {
+		t.Errorf("another key, or none: %v", err)
+	}
+	text, err := os.ReadFile(revoked)
+	if err != nil || strings.TrimSpace(string(text)) != "{}" {
+		t.Errorf("what was revoked is %q: %v", text, err)
+	}
+	if err := os.Remove(revoked); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err = deviceKeys(path, revoked)
+	if err == nil || !strings.Contains(err.Error(), revoked) || !strings.Contains(err.Error(), "device.key") {
+		t.Errorf("the key without the other: %v", err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if other, _, err := deviceKeys(path, revoked); err != nil || string(other) == string(made) {
+		t.Errorf("they are not made anew: %v", err)
 	}
 }

@@ -103,8 +103,11 @@ func (p *Pipeline) agree(ctx context.Context, r *run, q *approval.Request) error
 		}
 		r.record.Approval = q.ID
 		if q.Status == approval.Pending {
+			if p.askBack(ctx, r, q) {
+				return nil
+			}
 			now, err := p.hold(ctx, r, *q)
-			if err != nil || r.reply != nil {
+			if err != nil {
 				return err
 			}
 			q = &now
@@ -150,7 +153,8 @@ func (p *Pipeline) resume(ctx context.Context, r *run, q *approval.Request) (sta
 	}
 	err = p.again(ctx, r)
 	if err != nil || r.reply != nil {
-		if r.ticket == nil && (hub.IsCode(err, message.PolicyDenied) || r.fault != nil && r.fault.Code == message.PolicyDenied) {
+		denied := hub.IsCode(err, message.PolicyDenied) || r.fault != nil && r.fault.Code == message.PolicyDenied
+		if by := r.origin(); denied && (by == nil || by.ID != q.ID) { // else judge has done so
 			p.supersede(ctx, r, q.ID)
 		}
 		return false, err
@@ -208,11 +212,10 @@ func (r *run) replace(arguments []byte) error {
 	return r.rewrite(edits...)
 }
 
-// goal is what a person agrees to: where the call goes, and with what.
+// goal is what a person agrees to: what is called, and with what.
 func (r *run) goal() approval.Details {
 	c := approval.Details{
 		Name: r.name, Tool: r.own, ToolHash: toolHash(r.entry), ArgumentsHash: ArgumentsHash(argumentsOf(r.Message)),
-		Server: slices.MinFunc(r.plan.candidates, func(a, b candidate) int { return cmp.Compare(a.server.Key, b.server.Key) }).server.Key,
 	}
 	switch r.verb.method {
 	case protocol.MethodToolsCall:
@@ -256,6 +259,7 @@ func (p *Pipeline) asking(r *run) approval.Asking {
 		a.Servers = append(a.Servers, r.plan.candidates[i].server.Key)
 	}
 	slices.Sort(a.Servers)
+	a.Server = a.Servers[0] // whichever is the least busy now, it is the same request
 	if r.verb.method == protocol.MethodResourcesRead {
 		a.Arguments = uriOnly(r.own)
 	} else if p.audit != nil {

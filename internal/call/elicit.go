@@ -3,6 +3,7 @@ package call
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,41 +76,47 @@ func (e *elicitation) ask(q approval.Request) {
 // answered takes the answer of the caller.
 func (e *elicitation) answered(q approval.Request, reply []byte) {
 	shown := approval.Referred{Request: q, Round: len(q.Agreements()) + 1, Saw: q.Hash}
-	now, again := e.p.said(e.ctx, &shown, reply, wire.Lookup(reply, wire.Value(reply), "result"))
+	now, again := e.p.said(e.ctx, e.r, &shown, statementOf(reply, wire.Lookup(reply, wire.Value(reply), "result")))
 	if again {
 		go e.ask(now) // it has to be said twice; the first question may still be on its way
 	}
 }
 
-// said takes what the person at the caller's client has said to a request as it was
-// shown there, and returns the request. They are to be asked again if it has to be said
-// twice, or was about something else than what would be sent now.
-func (p *Pipeline) said(ctx context.Context, q *approval.Referred, reply []byte, result wire.Span) (now approval.Request, again bool) {
+// statement is what a caller's person has said to the question.
+type statement struct {
+	kind approval.Kind // "" if they have decided nothing
+	note string
+}
+
+// statementOf is what the result of the question says.
+func statementOf(reply []byte, result wire.Span) (s statement) {
 	action, _ := wire.String(reply, wire.Lookup(reply, result, "action"))
 	content := wire.Lookup(reply, result, "content")
 	said, _ := wire.String(reply, wire.Lookup(reply, content, "decision"))
-	with := approval.Deciding{
-		By:           hub.Principal{Subject: q.Subject + atClient, Tenant: q.Tenant, Door: q.Door, Role: hub.RoleApprover},
-		There:        true,
-		Confirmation: q.Round, Saw: q.Saw,
-	}
-	with.Note, _ = wire.String(reply, wire.Lookup(reply, content, "note"))
-	with.Note = strings.ToValidUTF8(with.Note, "\ufffd")
-	if len(with.Note) > approval.MaxNote {
-		with.Note = message.Quote(with.Note)
-	}
 	switch {
 	case action == "accept" && said == "approve":
-		with.Kind = approval.Approve
+		s.kind = approval.Approve
 	case action == "accept" && said == "reject", action == "decline":
-		with.Kind = approval.Reject
-	default:
-		return q.Request, false // nobody has decided there
+		s.kind = approval.Reject
 	}
-	ctx = context.WithoutCancel(ctx)
-	now, err := p.desk.Decide(ctx, q.ID, with)
+	s.note, _ = wire.String(reply, wire.Lookup(reply, content, "note"))
+	s.note = strings.ToValidUTF8(s.note, "\ufffd")
+	if len(s.note) > approval.MaxNote {
+		s.note = message.Quote(s.note)
+	}
+	return s
+}
+
+// said takes what the person at the caller's client has said to a request as it was
+// shown there, and returns the request. They are to be asked again if it has to be said
+// twice, or was about something else than what would be sent now.
+func (p *Pipeline) said(ctx context.Context, r *run, q *approval.Referred, s statement) (now approval.Request, again bool) {
+	if s.kind == "" {
+		return q.Request, false
+	}
+	now, err := p.decideThere(ctx, r, q, s)
 	if hub.IsCode(err, message.ApprovalChanged) || hub.IsCode(err, message.ApprovalConfirm) { // it is not what was shown any more
-		if now, err = p.desk.Get(ctx, q.ID); err == nil {
+		if now, err = p.desk.Get(context.WithoutCancel(ctx), q.ID); err == nil {
 			p.log.InfoContext(ctx, "what was said at the client was about something else; it is asked again", "approval", q.ID)
 		}
 	}
@@ -117,18 +124,35 @@ func (p *Pipeline) said(ctx context.Context, q *approval.Referred, reply []byte,
 		p.log.InfoContext(ctx, "what was said at the client does not count", "approval", q.ID, "error", err)
 		return q.Request, false
 	}
-	return now, now.Status == approval.Pending && !now.Second
+	return now, now.Status == approval.Pending
+}
+
+// decideThere decides as the person has said at the client of a call. The decision is
+// that of whoever makes this call, by the way on which it comes: an equal one may have
+// asked first, by another.
+func (p *Pipeline) decideThere(ctx context.Context, r *run, q *approval.Referred, s statement) (approval.Request, error) {
+	by := r.Principal
+	by.Subject, by.Role = by.Subject+atClient, hub.RoleApprover
+	return p.desk.Decide(context.WithoutCancel(ctx), q.ID, approval.Deciding{
+		By: by, There: true, Kind: s.kind, Note: s.note, Confirmation: q.Round, Saw: q.Saw,
+	})
+}
+
+// saidEnough reports whether the caller's person has agreed at its client, and it is
+// another one who has to now.
+func saidEnough(q *approval.Request) bool {
+	return q.Second && slices.ContainsFunc(q.Agreements(), func(d approval.Decision) bool { return d.By == q.Subject+atClient && d.Tenant == q.Tenant })
 }
 
 // question is what the caller is asked, as params of the request; false if the person
-// could not see all of what would run.
+// could not see all of what would run, or has said enough.
 func question(q *approval.Request, lang message.Lang) ([]byte, bool) {
 	now := q.Arguments // that would be sent
 	if q.Edited != nil {
 		now = q.Edited
 	}
 	shown := visible(now)
-	if len(shown) > maxElicited || q.Hidden {
+	if len(shown) > maxElicited || q.Hidden || saidEnough(q) {
 		return nil, false
 	}
 	if shown == "" {

@@ -74,10 +74,32 @@ func answersIn(extra []byte) []byte {
 	return b[1:]
 }
 
-// notTheirs is the error of a question that the caller was not asked, or not about
-// this call.
+// notTheirs is the error of a question that the caller was not asked.
 func notTheirs(id string) *hub.Error {
 	return hub.E(message.ApprovalUnknown, nil, "id", message.Quote(id))
+}
+
+// notOfThis is the error of a question that the caller was asked about another call.
+func notOfThis(id string) *hub.Error {
+	return hub.E(message.ApprovalForeign, nil, "id", id)
+}
+
+// concerns reports whether somebody was asked about this call by a request.
+func (r *run) concerns(q *approval.Request) bool {
+	now := r.goal()
+	return r.verb.method == q.Method && now.Name == q.Name && now.ArgumentsHash == q.ArgumentsHash
+}
+
+// origin is the request by which the call comes back, with a ticket or a response; nil
+// if it comes by none.
+func (r *run) origin() *approval.Request {
+	switch {
+	case r.ticket != nil:
+		return r.ticket
+	case r.response != nil && r.concerns(&r.response.Request):
+		return &r.response.Request
+	}
+	return nil
 }
 
 // hear counts what the caller's person has said to the call, if it is the one that
@@ -86,25 +108,51 @@ func (p *Pipeline) hear(ctx context.Context, r *run) error {
 	if r.response == nil {
 		return nil
 	}
-	q, now := &r.response.Request, r.goal()
-	if r.verb.method != q.Method || now.Name != q.Name || now.ArgumentsHash != q.ArgumentsHash {
-		return r.refuse(notTheirs(q.ID))
+	q := &r.response.Request
+	if !r.concerns(q) {
+		return r.refuse(notOfThis(q.ID))
 	}
 	r.record.Approval = q.ID
 	return p.count(ctx, r)
 }
 
-// count counts what the caller's person has said, unless somebody else was first or
-// they are not to be asked any more. The response then has the request as it stands.
+// count counts what the caller's person has said. A no ends the call, whoever was
+// first; a yes counts unless somebody else was, or they are not to be asked any more.
+// The response then has the request as it stands.
 func (p *Pipeline) count(ctx context.Context, r *run) (err error) {
 	a := r.response
-	if a.Status != approval.Pending || !p.asksBack(r) {
+	s := statementOf(a.raw, wire.Value(a.raw))
+	switch {
+	case s.kind == approval.Reject:
+		return p.decline(ctx, r, s)
+	case a.Status != approval.Pending, !p.asksBack(r):
 		return nil
 	}
-	_, again := p.said(ctx, &a.Referred, a.raw, wire.Value(a.raw))
+	_, again := p.said(ctx, r, &a.Referred, s)
 	a.Request, err = p.desk.Get(ctx, a.ID)
 	r.enough = a.Status == approval.Pending && !again
 	return err
+}
+
+// decline ends the call to which the caller's person has said no. It is not made, also
+// if others have agreed meanwhile, the rules allow it by now, or the no cannot be
+// written. What others have agreed to is withdrawn, so that no equal call is made by it.
+func (p *Pipeline) decline(ctx context.Context, r *run, s statement) error {
+	a, ctx := r.response, context.WithoutCancel(ctx)
+	_, err := p.decideThere(ctx, r, &a.Referred, s)
+	if hub.IsCode(err, message.ApprovalDecided) {
+		_, err = p.desk.Cancel(ctx, a.ID, approval.WithdrawnBy(r.Principal.Subject+atClient))
+	}
+	switch {
+	case hub.IsCode(err, message.ApprovalTaken): // an equal call was made: that is to be known
+		return r.refuse(hub.AsError(err))
+	case err != nil:
+		p.log.InfoContext(ctx, "what was said at the client changes nothing of the request", "approval", a.ID, "error", err)
+	}
+	if now, err := p.desk.Get(ctx, a.ID); err == nil {
+		a.Request = now
+	}
+	return r.turnAway(rejected(&a.Request, s.note), &a.Request)
 }
 
 // asksBack reports whether the caller may be asked by an answer. What somebody has
@@ -129,7 +177,7 @@ func (p *Pipeline) askBack(ctx context.Context, r *run, q *approval.Request) boo
 	b = append(wire.AppendString(b, reference), `}}`...)
 	r.fault = r.undecided(q)
 	r.reply = marked(&upstream.Reply{Message: rescan(b)}, q)
-	r.reply.Era = protocol.Modern
+	r.reply.Era, r.asks = protocol.Modern, true
 	p.log.DebugContext(ctx, "the caller is asked about its own call", "approval", q.ID, "call", r.record.ID, "round", len(q.Agreements())+1)
 	return true
 }

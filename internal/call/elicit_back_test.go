@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolcrib/toolcrib/internal/approval"
+	"github.com/toolcrib/toolcrib/internal/callstate"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/policy"
@@ -171,8 +172,9 @@ func TestStatesThatDoNotCount(t *testing.T) {
 		part, foreign := strings.Split(state, "."), strings.Split(other, ".")
 		try("forged", strings.Join(part[:4], ".")+"."+foreign[4], `{"n":1}`, message.ApprovalUnknown, modern)
 		try("of another round", strings.Join([]string{part[0], part[1], "2", part[3], part[4]}, "."), `{"n":1}`, message.ApprovalUnknown, modern)
-		try("of another call", other, `{"n":1}`, message.ApprovalUnknown, modern)
-		try("for another call", state, `{"n":3}`, message.ApprovalUnknown, modern)
+		try("of another call", other, `{"n":1}`, message.ApprovalForeign, modern)
+		try("for another call", state, `{"n":3}`, message.ApprovalForeign, modern)
+		try("for one that says more", state, `{"n":1}`, message.ApprovalForeign, modern, saying(`"_meta":{"who/it":1}`))
 		try("of another principal", state, `{"n":1}`, message.ApprovalUnknown, modern, func(r *Request) { r.Principal.Subject = "eve" })
 		try("of another tenant", state, `{"n":1}`, message.ApprovalUnknown, modern, func(r *Request) { r.Principal.Tenant = "acme" })
 		try("by another way", state, `{"n":1}`, message.ApprovalPending)
@@ -180,7 +182,13 @@ func TestStatesThatDoNotCount(t *testing.T) {
 			r.Retrier = &hub.Principal{Subject: "bob", Role: hub.RoleOperator, Door: hub.DoorMCP}
 		})
 		res, err := o.ask("tools/call", `"name":"approval_result","arguments":{"ticket":"`+strings.Split(other, ".")[1]+`"}`, modern, answering(state, saysYes))
-		o.refusedAs("with the ticket of another", res, err, message.ApprovalUnknown)
+		o.refusedAs("with the ticket of another", res, err, message.ApprovalForeign)
+		for lang, want := range map[message.Lang]string{message.English: "about another call", message.Chinese: "另一次调用"} {
+			res, err = o.call(t.Context(), "s__do", `{"n":3}`, answering(state, saysYes), modern, func(r *Request) { r.Lang = lang })
+			if text, _, _ := told(t, res, err); !strings.Contains(text, want) || !strings.Contains(text, id) {
+				t.Errorf("in %q it says %s", lang, text)
+			}
+		}
 		o.settings.Approval.Elicit = false
 		try("switched off", state, `{"n":1}`, message.ApprovalPending, modern)
 		o.settings.Approval.Elicit = true
@@ -218,85 +226,59 @@ func TestAnswersAtOnce(t *testing.T) {
 	})
 }
 
-// What somebody else has decided meanwhile holds, whatever the caller says.
-func TestDecidedMeanwhile(t *testing.T) {
-	for _, tt := range []struct {
-		name, answer string
-		with         approval.Deciding
-		want         string // that is sent, or the code
-	}{
-		{"approved", saysNo, approval.Deciding{Kind: approval.Approve}, `"n":1`},
-		{"rejected", saysYes, approval.Deciding{Kind: approval.Reject}, string(message.ApprovalRejected)},
-		{"edited", saysYes, approval.Deciding{Kind: approval.Edit, Arguments: []byte(`{"n":2}`), ArgumentsHash: ArgumentsHash([]byte(`{"n":2}`))}, `"n":2`},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				o := newFormOffice(t)
-				_, state := o.asked(`{"n":1}`)
-				o.decide(o.pending().ID, tt.with)
-				res, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(state, tt.answer), modern)
-				if tt.with.Kind == approval.Reject {
-					o.refusedAs(tt.name, res, err, message.Code(tt.want))
-				} else if text, wrong, _ := told(t, res, err); wrong || len(o.params()) != 1 || !strings.Contains(o.params()[0], tt.want) {
-					t.Errorf("got %q, sent %q", text, o.params())
-				}
-			})
+// What a session shows of a call has no question of the hub's own in it, which has the
+// arguments as they are.
+func TestQuestionsAreNotShown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newFormOffice(t)
+		o.states = callstate.New(callstate.Options{})
+		const secret = `{"n":1,"password":"hunter2"}`
+		asked, state := o.asked(secret)
+		if !strings.Contains(asked, "hunter2") {
+			t.Errorf("asked %s", asked)
+		}
+		s, _ := o.states.State(hub.SessionRef("session"))
+		if s.Code != string(message.ApprovalPending) || s.Result != nil || strings.Contains(s.Arguments, "hunter2") {
+			t.Errorf("it shows %+v, with %s", s, s.Result)
+		}
+		res, err := o.call(t.Context(), "s__do", secret, answering(state, saysYes), modern)
+		must(t, err)
+		if s, _ = o.states.State(hub.SessionRef("session")); string(s.Result) != string(res.Message.Result.Of(res.Message.Raw)) {
+			t.Errorf("it shows %s", s.Result)
+		}
+	})
+}
+
+// A decision is that of whoever brings the answer, also if an equal call has asked by
+// another way.
+func TestDecidedByWhoAnswers(t *testing.T) {
+	by := func(token string, door hub.Door) func(*Request) {
+		return func(r *Request) { r.Principal.Token, r.Principal.Door = token, door }
+	}
+	from := func(o *office, id string) {
+		o.t.Helper()
+		q := o.status(id)
+		if d := q.Decisions; q.Door != hub.DoorMCP || len(d) != 1 || d[0].By != "ann at its client" || d[0].Token != "t-two" || d[0].Door != hub.DoorREST {
+			o.t.Errorf("asked by %s, decided %+v", q.Door, d)
+		}
+	}
+	for _, answer := range []string{saysYes, saysNo} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newFormOffice(t)
+			_, state := o.asked(`{"n":1}`, by("t-one", hub.DoorMCP))
+			id := o.pending().ID
+			_, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(state, answer), modern, by("t-two", hub.DoorREST))
+			must(t, err)
+			from(o, id)
 		})
 	}
-	t.Run("and the caller has closed the question", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newFormOffice(t)
-			_, state := o.asked(`{"n":1}`)
-			ch := o.begin(t.Context(), "s__do", `{"n":1}`, answering(state, `{"action":"cancel"}`), modern)
-			o.decide(o.pending().ID, approval.Deciding{Kind: approval.Approve})
-			a := <-ch
-			if text, wrong, _ := told(t, a.res, a.err); wrong || o.sent() != "do" {
-				t.Errorf("got %q", text)
-			}
-		})
-	})
-	t.Run("and the rules forbid it", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newFormOffice(t)
-			_, state := o.asked(`{"n":1}`)
-			o.setRules(denies("do"))
-			res, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(state, saysYes), modern)
-			o.refusedAs("denied", res, err, message.PolicyDenied)
-		})
-	})
-	t.Run("and the rules allow it", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newFormOffice(t)
-			_, state := o.asked(`{"n":1}`)
-			o.setRules()
-			res, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(state, saysNo), modern)
-			o.refusedAs("it was said no", res, err, message.ApprovalRejected)
-		})
-	})
-	t.Run("and another one has found the rules to allow it", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newFormOffice(t)
-			_, state := o.asked(`{"n":1}`)
-			o.setRules()
-			_, err := o.desk.Supersede(t.Context(), o.pending().ID, approval.NoteChanged)
-			must(t, err)
-			res, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(state, saysYes), modern)
-			if text, wrong, _ := told(t, res, err); wrong || o.sent() != "do" {
-				t.Errorf("got %q", text)
-			}
-		})
-	})
-	t.Run("and the rules ask otherwise", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			o := newFormOffice(t)
-			_, state := o.asked(`{"n":1}`)
-			o.setRules(asks("do"), denies("other"))
-			if _, again := o.asked(`{"n":1}`, answering(state, saysYes)); again == state || o.sent() != "" {
-				t.Errorf("sent %q", o.sent())
-			} else if res, err := o.call(t.Context(), "s__do", `{"n":1}`, answering(again, saysYes), modern); err != nil || res.Fault != nil || o.sent() != "do" {
-				t.Errorf("sent %q", o.sent())
-			}
-		})
+	synctest.Test(t, func(t *testing.T) { // asked by a request of its own
+		o := newFormOffice(t)
+		res, err := o.call(t.Context(), "s__do", `{"n":1}`, by("t-one", hub.DoorMCP), func(r *Request) { r.Timeout = time.Second })
+		_, _, ticket := told(t, res, err)
+		_, err = o.call(t.Context(), "s__do", `{"n":1}`, by("t-two", hub.DoorREST), func(r *Request) { r.Exchange = &interview{} })
+		must(t, err)
+		from(o, ticket)
 	})
 }
 
@@ -332,6 +314,16 @@ func TestAnotherPersonIsNeeded(t *testing.T) {
 		_, state := o.asked(critical)
 		res, err := o.call(t.Context(), "s__do", critical, answering(state, saysYes), modern)
 		o.refusedAs("by one person", res, err, message.ApprovalPending)
+		// Nor is it asked for more by an equal call, as it could not say more.
+		began, x := time.Now(), &interview{}
+		res, err = o.call(t.Context(), "s__do", critical, modern)
+		if asked, _ := questionOf(t, res, err); asked != "" || time.Since(began) != DefaultHold {
+			t.Errorf("asked %q, held for %s", asked, time.Since(began))
+		}
+		res, err = o.call(t.Context(), "s__do", critical, func(r *Request) { r.Exchange = x })
+		if o.refusedAs("asked by a request", res, err, message.ApprovalPending); len(x.asked) != 0 {
+			t.Errorf("asked %q", x.asked)
+		}
 		q := o.pending()
 		o.decide(q.ID, approval.Deciding{Kind: approval.Approve, Confirmation: 2, Saw: q.Hash})
 		res, err = o.call(t.Context(), "s__do", critical, answering(state, saysYes), modern)

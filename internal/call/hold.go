@@ -24,14 +24,10 @@ const (
 )
 
 // hold has the call wait until a request about it was decided, as long as its
-// caller may wait, and returns the request as it then stands; or has the caller itself
-// asked, by a reply, and waits for nobody. The call's clock stands still meanwhile,
-// and it holds no place in any queue. A caller that cancels the call withdraws the
-// request; one that only goes away may come back.
+// caller may wait, and returns the request as it then stands. The call's clock stands
+// still meanwhile, and it holds no place in any queue. A caller that cancels the call
+// withdraws the request; one that only goes away may come back.
 func (p *Pipeline) hold(ctx context.Context, r *run, q approval.Request) (approval.Request, error) {
-	if p.askBack(ctx, r, &q) {
-		return q, nil
-	}
 	began := time.Now()
 	p.turns.leave(r)
 	r.clock.hold()
@@ -117,17 +113,27 @@ func (r *run) settle(q *approval.Request) error {
 	case q.Status == approval.Pending:
 		e = r.undecided(q)
 	case q.Status == approval.Rejected:
-		e = hub.E(message.ApprovalRejected, nil, "tool", tool).With("note", remark(lastSaid(q)))
+		e = rejected(q, lastSaid(q))
 	case q.Status == approval.Expired:
 		e = hub.E(message.ApprovalExpired, nil, "id", q.ID)
 	default:
 		e = hub.E(message.ApprovalCancelled, nil, "tool", tool).With("note", remark(q.Note))
 	}
+	return r.turnAway(e, q)
+}
+
+// turnAway refuses the call, and says for programs where the request stands.
+func (r *run) turnAway(e *hub.Error, q *approval.Request) error {
 	if err := r.refuse(e); err != nil {
 		return err
 	}
 	r.reply = marked(r.reply, q)
 	return nil
+}
+
+// rejected is the error of a call to which somebody has said no, with a note.
+func rejected(q *approval.Request, note string) *hub.Error {
+	return hub.E(message.ApprovalRejected, nil, "tool", message.Quote(q.Name)).With("note", remark(note))
 }
 
 // undecided is the error of a call about which nobody has decided yet.
@@ -195,15 +201,18 @@ func (p *Pipeline) pickUp(ctx context.Context, r *run) (*hub.Error, error) {
 	r.record.Approval = q.ID
 	if r.response != nil {
 		if r.response.ID != q.ID {
-			return unknown, nil
+			return notOfThis(r.response.ID), nil
 		}
-		if err := p.count(ctx, r); err != nil {
+		if err := p.count(ctx, r); err != nil || r.reply != nil {
 			return nil, err
 		}
 		q, r.response = r.response.Request, nil
 	}
 	if q.Status == approval.Pending {
-		if q, err = p.hold(ctx, r, q); err != nil || r.reply != nil {
+		if p.askBack(ctx, r, &q) {
+			return nil, nil
+		}
+		if q, err = p.hold(ctx, r, q); err != nil {
 			return nil, err
 		}
 	}

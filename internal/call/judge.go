@@ -67,8 +67,8 @@ func (p *Pipeline) judge(ctx context.Context, r *run) error {
 	if len(left) == 0 {
 		r.judgement = denied
 		r.note()
-		if r.ticket != nil {
-			p.supersede(ctx, r, r.ticket.ID)
+		if q := r.origin(); q != nil {
+			p.supersede(ctx, r, q.ID)
 		}
 		return r.refuse(forbidden(r.name, &r.judgement))
 	}

@@ -35,6 +35,7 @@ type Deadline struct {
 	Since  time.Time     // from when on; zero is now
 	Cancel bool          // the call is cancelled, and not kept
 	Unread time.Duration // how long the result is kept of a call whose caller has gone, and knows of no task; 0 is not at all
+	Equal  bool          // the caller has no other calls than this one: it is told nothing of hub_task_result
 }
 
 // DoBy is [Pipeline.Do] for callers that wait so long and no longer. A call of a tool
@@ -60,7 +61,7 @@ func (p *Pipeline) DoBy(ctx context.Context, req *Request, by Deadline) (*Result
 		case <-t.done:
 			own.joined = t // which recall answers with
 		case <-patience.Done():
-			return p.postponed(ctx, &own, t)
+			return p.postponed(ctx, &own, t, by.Equal)
 		}
 	}
 	if ctx.Err() != nil {
@@ -82,7 +83,7 @@ func (p *Pipeline) DoBy(ctx context.Context, req *Request, by Deadline) (*Result
 		}
 		if p.late.adopt(f, life) {
 			f.exchange.part()
-			return p.postponed(ctx, &own, &f.task)
+			return p.postponed(ctx, &own, &f.task, by.Equal)
 		}
 	}
 	return f.cancel(ctx, by.After)
@@ -137,8 +138,9 @@ func (f *flight) cancel(ctx context.Context, after time.Duration) (*Result, erro
 	}
 }
 
-// postponed is the answer to a call that goes on as a task.
-func (p *Pipeline) postponed(ctx context.Context, req *Request, t *task) (*Result, error) {
+// postponed is the answer to a call that goes on as a task, of which a caller who can
+// only make an equal call is not told.
+func (p *Pipeline) postponed(ctx context.Context, req *Request, t *task, equal bool) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, ended(ctx)
 	}
@@ -149,6 +151,9 @@ func (p *Pipeline) postponed(ctx context.Context, req *Request, t *task) (*Resul
 		pickup = v.MetaName(catalog.MetaTask)
 	}
 	e := hub.E(message.CallLate, nil, "tool", message.Quote(name), "task", t.id, "pickup", pickup)
+	if equal {
+		e = hub.E(message.CallLateEqual, nil, "tool", message.Quote(name))
+	}
 	return &Result{Reply: faulty(e, req.Lang), Task: t.id, Fault: e}, nil
 }
 

@@ -26,6 +26,7 @@ import (
 type office struct {
 	*crib
 	desk     *approval.Desk
+	db       *store.DB
 	audit    *audit.Log
 	rules    atomic.Pointer[policy.Policy]
 	settings Settings
@@ -90,6 +91,7 @@ func newOfficeBy(t *testing.T, by transport.Authorizer, rules []hub.Rule, server
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
 	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "hub.db"), Log: log})
 	must(t, err)
+	o.db = db
 	keys, err := audit.LoadKeys(filepath.Join(dir, "audit.key"))
 	must(t, err)
 	o.audit, err = audit.Open(t.Context(), audit.Options{DB: db, Dir: filepath.Join(dir, "journal"), Keys: keys, Log: log, Settings: audit.Settings{KeepArguments: true}})

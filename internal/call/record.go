@@ -133,9 +133,10 @@ func (p *Pipeline) finish(ctx context.Context, r *run, err error) {
 	r.state.End(c.Outcome, err, r.answer())
 }
 
-// answer is what the server answered, as JSON; nil if it did not.
+// answer is what the server answered, as JSON; nil if it did not. A question of the
+// hub's own is no answer to keep: it shows the arguments as they are.
 func (r *run) answer() []byte {
-	if r.reply == nil {
+	if r.reply == nil || r.asks {
 		return nil
 	}
 	m := &r.reply.Message

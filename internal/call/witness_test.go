@@ -45,3 +45,18 @@ func TestWitness(t *testing.T) {
 		}
 	}
 }
+
+// What is not a tool of a server's is counted as no tool at all, and what a caller has
+// sent is not kept until its call ends.
+func TestWitnessOfWhatIsMadeUp(t *testing.T) {
+	l, _ := record(t)
+	var seen []hub.CallRecord
+	p := New(Options{Audit: l, Log: slog.New(slog.DiscardHandler), Observe: func(c hub.CallRecord) { seen = append(seen, c) }})
+	sent := []byte(`{"volume":5}`)
+	end := p.Witness(hub.CallRecord{Method: "tools/call", Subject: "relay:aa:bb", Door: hub.DoorDevice, Name: "self.made\nup"}, sent)
+	copy(sent, "************")
+	end(hub.OutcomeOK, nil, 1)
+	if len(seen) != 1 || seen[0].Server != "" || seen[0].Tool != "" || seen[0].Name != message.Quote("self.made\nup") || seen[0].Arguments != `{"volume":5}` {
+		t.Errorf("it is told of %+v", seen)
+	}
+}

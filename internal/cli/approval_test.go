@@ -202,7 +202,8 @@ func TestEditOfWhatIsNotShown(t *testing.T) {
 }
 
 // Of more requests than are listed it is said that there are more, as those that have
-// waited longest are not among them; whatever needs all of them has all.
+// waited longest are not among them; whatever needs all of them has all. Only the shell
+// is offered no more than the newest.
 func TestManyRequests(t *testing.T) {
 	noted(t)
 	id := pendingCall(t, "demo__write_note", "name=a", "text=b")
@@ -241,8 +242,11 @@ func TestManyRequests(t *testing.T) {
 	if code, out, errs := run(t, message.English, "approval", "show", id[len(id)-6:]); code != exitOK || !strings.Contains(out, id) {
 		t.Errorf("by its end: exit code %d, printed %s%s", code, out, errs)
 	}
-	if _, out, _ := run(t, message.English, completeWord, "approval", "approve", id[:8]); !strings.HasPrefix(out, id+"\t") {
+	if _, out, _ := run(t, message.English, completeWord, "approval", "approve", "ffffffff-0599"); !strings.HasPrefix(out, "ffffffff-0599\t") {
 		t.Errorf("completed with %q", out)
+	}
+	if _, out, _ := run(t, message.English, completeWord, "approval", "approve", ""); strings.Count(out, "\n") != mostListed { // those of one answer
+		t.Errorf("%d to complete with", strings.Count(out, "\n"))
 	}
 	watching, quit := context.WithCancel(t.Context())
 	r, w := io.Pipe()

@@ -103,13 +103,15 @@ func (c *callsList) find(ctx context.Context, h *link) (api.CallList, error) {
 	return api.CallList{Calls: calls, Next: next}, err
 }
 
+// mostListed is how many there are in one answer at most.
+const mostListed = 500
+
 // upTo asks for the pages of a list until there are as many as are wanted, or no
 // more. It returns the cursor of those that follow.
 func upTo[T any](wanted int, ask func(limit int, cursor string) ([]T, string, error)) (all []T, next string, err error) {
-	const most = 500 // in one answer
 	all = []T{}
 	for {
-		page, after, err := ask(min(most, wanted-len(all)), next)
+		page, after, err := ask(min(mostListed, wanted-len(all)), next)
 		if err != nil {
 			return all, next, err
 		}

@@ -131,25 +131,27 @@ func (c *deviceTokenCreate) Run(ctx context.Context, s *session) error {
 		if s.JSON {
 			return s.out.json(t)
 		}
-		fmt.Fprintf(s.env.Stderr, s.out.say("A token for %s, good until %s:", "%s 的令牌，有效期至 %s：")+"\n", clean(c.ID), t.Expires.Local().Format(time.DateOnly))
+		fmt.Fprintf(s.env.Stderr, s.out.say("A token for %s, good until %s:", "%s 的令牌，有效期至 %s：")+"\n", clean(t.Device), t.Expires.Local().Format(time.DateOnly))
 		s.out.line("%s", t.Token)
 		return nil
 	})
 }
 
 type deviceTokenRevoke struct {
-	ID string `arg:"" help:"Id of the device, or its alias; it need not have been here yet." complete:"device"`
+	ID string `arg:"" help:"Id of the device, or its alias; one with a MAC address need not have been here yet." complete:"device"`
 }
 
 // Run revokes the tokens of a device.
 func (c *deviceTokenRevoke) Run(ctx context.Context, s *session) error {
 	return s.with(ctx, func(h *link) error {
-		if err := h.RevokeDeviceTokens(ctx, c.ID); err != nil {
-			return err
+		of, err := h.RevokeDeviceTokens(ctx, c.ID)
+		if err != nil {
+			return h.guess(ctx, err, devices, c.ID)
 		}
-		if !s.JSON {
-			s.out.line(s.out.say("No token of %s made so far is good any more.", "%s 此前创建的令牌均已失效。"), clean(c.ID))
+		if s.JSON {
+			return s.out.json(of)
 		}
+		s.out.line(s.out.say("No token of %s made so far is good any more.", "%s 此前创建的令牌均已失效。"), clean(of.Device))
 		return nil
 	})
 }

@@ -63,14 +63,14 @@ func names(ctx context.Context, h *apiclient.Client, k kind) (all []candidate, e
 			all = append(all, candidate{v.URI, v.Name})
 		}
 	case approvals:
-		var list []api.Approval
-		list, err = pendingOf(ctx, h, "")
-		for _, v := range list {
+		var list api.ApprovalList // those of one answer: each key that is pressed asks for them
+		list, err = h.Approvals(ctx, apiclient.ApprovalQuery{Status: []string{"pending"}, Limit: mostListed})
+		for _, v := range list.Approvals {
 			all = append(all, candidate{v.ID, v.Name + " (" + v.Subject + ")"})
 		}
 	case grants:
 		var list api.GrantList
-		list, err = h.Grants(ctx, apiclient.GrantQuery{Limit: 500})
+		list, err = h.Grants(ctx, apiclient.GrantQuery{Limit: mostListed})
 		for _, v := range list.Grants {
 			all = append(all, candidate{v.ID, v.Server + "/" + v.Tool})
 		}

@@ -18,7 +18,7 @@ func TestPolicyJudgeAsOthers(t *testing.T) {
 		"policy": {"rules": [
 			{"id": "acmes", "effect": "deny", "tenant": "acme", "when": "call.args.name == 'a'"},
 			{"id": "bots", "effect": "deny", "group": "office", "client": "bot"}]}}`)
-	for _, args := range [][]string{{"server", "refresh", "demo"}, {"server", "refresh", "calculator"}} {
+	for _, args := range [][]string{{"server", "refresh", "demo"}, {"server", "refresh", "calculator"}, {"tenant", "add", "acme"}, {"tenant", "add", "other"}} {
 		if code, _, errs := run(t, message.English, args...); code != exitOK {
 			t.Fatal(errs)
 		}
@@ -37,8 +37,9 @@ func TestPolicyJudgeAsOthers(t *testing.T) {
 		{`sum expression:="1" --group office`, exitOK, "allow (", "bots"},
 		{`sum --group office --client Bot`, exitOK, "bots", "allow ("},
 		{`sum --group offise`, exitFailure, "Did you mean office?", "bots"},
-		{`calculator__calculator --tenant nobody`, exitFailure, "There is no tool", "Did you mean"},
-		{`calculator__calculato --tenant nobody`, exitFailure, "Did you mean calculator__calculator?", "allow ("},
+		{`calculator__calculator --tenant nobody`, exitFailure, "There is no tenant", "There is no tool"},
+		{`calculator__calculator --tenant other`, exitFailure, "There is no tool", "Did you mean"},
+		{`calculator__calculato --tenant other`, exitFailure, "Did you mean calculator__calculator?", "allow ("},
 	} {
 		code, out, errs := run(t, message.English, append([]string{"policy", "judge"}, strings.Fields(test.args)...)...)
 		if code != test.code || !strings.Contains(out+errs, test.want) || strings.Contains(out+errs, test.not) {

@@ -182,19 +182,20 @@ func (h *link) tool(ctx context.Context, name string) (api.Tool, error) {
 }
 
 // objectFor makes the JSON object of arguments of a tool that were given one by one.
-// Elsewhere is for tools that may not be seen from here, as they are another tenant's
-// or have their names from a group: of these no types are guessed.
+// Elsewhere is for tools that another tenant sees, or that have their names from a group:
+// what goes by such a name here may be another one, and no types are guessed.
 func (h *link) objectFor(ctx context.Context, each []argument, name string, elsewhere bool) (json.RawMessage, error) {
-	t, err := h.tool(ctx, name)
-	switch {
-	case err == nil:
-		return object(each, t.Name, parameters(t.Definition))
-	case !elsewhere || !apiclient.IsCode(err, message.ToolUnknown):
-		return nil, err
-	case slices.ContainsFunc(each, func(a argument) bool { return !a.json }):
-		return nil, unfit("it is not known here of which types they are; write NAME:=JSON")
+	if elsewhere {
+		if slices.ContainsFunc(each, func(a argument) bool { return !a.json }) {
+			return nil, unfit("it is not known here of which types they are; write NAME:=JSON")
+		}
+		return object(each, name, nil)
 	}
-	return object(each, name, nil)
+	t, err := h.tool(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return object(each, t.Name, parameters(t.Definition))
 }
 
 // parameter is one parameter of a tool.

@@ -215,24 +215,29 @@ func (c *Control) let(holder string, t *tenancy) Grant {
 		was[h] = true
 	}
 	is := make(map[hold]bool, len(t.names))
+	barred := make(map[hold]bool)
 	var holds []hold
 	for _, name := range t.names {
 		h, known := c.meaning(view, name)
-		if known && !was[h] && !is[h] {
+		if known && !is[h] {
 			started, err := c.opt.Fleet.Hold(h.server, holder, h.tool)
 			if known = err == nil; started {
 				g.Started = append(g.Started, h.server)
 			}
+			if known && was[h] {
+				c.opt.Fleet.Release(h.server, holder, h.tool) // it is counted already
+			}
+			barred[h] = !known
+			if known || was[h] { // one that was stopped since is kept running again once it is started
+				is[h] = true
+				holds = append(holds, h)
+			}
 		}
-		if !known {
+		if !known || barred[h] {
 			g.Unknown = append(g.Unknown, name)
 			continue
 		}
 		g.Tools = append(g.Tools, name)
-		if !is[h] {
-			is[h] = true
-			holds = append(holds, h)
-		}
 	}
 	for _, h := range t.holds {
 		if !is[h] {

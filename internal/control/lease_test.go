@@ -272,3 +272,30 @@ func TestLeaseIsUsed(t *testing.T) {
 		is("a proxy")
 	})
 }
+
+// What somebody stops is told to who holds it and asks again, and held again, once, when
+// it is started.
+func TestLeaseOfWhatIsStopped(t *testing.T) {
+	s := open(t, `{"mcpServers":{"a":`+faultServer(t)+`}}`)
+	s.lease("h", 0, "a")
+	if err := s.Start(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	if g := s.lease("h", 0, "a"); !slices.Equal(g.Unknown, []string{"a"}) || len(g.Tools) > 0 {
+		t.Errorf("the grant is %+v", g)
+	}
+	if err := s.Start(t.Context(), "a"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if g := s.lease("h", 0, "a"); len(g.Unknown) > 0 || !slices.Equal(g.Tools, []string{"a"}) {
+			t.Errorf("the grant is %+v", g)
+		}
+		s.wantLeases("a h")
+	}
+	s.lease("h", 0)
+	s.wantLeases()
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -55,7 +56,7 @@ func describe(published hub.Event) *event {
 	case hub.EndpointChanged:
 		e.kind, e.subject = api.KindEndpointChanged, "xiaozhi:"+p.Status.Name
 	case hub.DeviceChanged:
-		e.kind, e.server, e.subject = api.KindDeviceChanged, p.Status.Alias, "device:"+p.Status.ID
+		e.kind, e.server, e.subject = api.KindDeviceChanged, p.Status.Alias, "device:"+strings.ToLower(p.Status.ID)
 	case hub.ToolsChanged:
 		e.kind = api.KindToolsChanged
 	case hub.ResourcesChanged:

@@ -3,6 +3,7 @@ package message
 // About requests that people agree to calls, and about grants.
 const (
 	ApprovalUnknown   Code = "approval_unknown"
+	ApprovalForeign   Code = "approval_foreign"
 	ApprovalDecided   Code = "approval_decided"
 	ApprovalUndecided Code = "approval_undecided"
 	ApprovalOwn       Code = "approval_own"
@@ -20,6 +21,13 @@ var approvalTexts = texts{
 	ApprovalUnknown: {
 		Text{`There is no request for approval "{id}" that you may see.`, "See the list of them; those that are over are kept for 90 days."},
 		Text{"没有您可查看的审批请求“{id}”。", "请查看请求列表；已结束的请求保留 90 天。"},
+	},
+	ApprovalForeign: {
+		Text{
+			"The answer is to a question about another call than this one (request {id}); nothing was done.",
+			"Make the call exactly as it was when the question came, with the same arguments and _meta, or without the answer to have somebody asked anew.",
+		},
+		Text{"该答复针对的是另一次调用（请求 {id}），而不是这一次；什么都没有执行。", "请使用与收到问题时完全相同的参数和 _meta 再次调用；或不带答复调用，以重新征询。"},
 	},
 	ApprovalDecided: {
 		Text{`The request {id} was {what} already, by {by} at {at}.`, "What was decided first holds."},

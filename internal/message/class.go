@@ -32,7 +32,7 @@ func Classes() []Class {
 // among [ClassServer]: [ClassOfAnswer] and [ClassOfStatus] say more of these.
 var classified = map[Class][]Code{
 	ClassNetwork: {
-		EndpointUnreachable, EndpointHTTPStatus, EndpointClosed, EndpointLost, EndpointFailing, EndpointSilent, BackendNoHello, BackendUndiscovered, CallLate,
+		EndpointUnreachable, EndpointHTTPStatus, EndpointClosed, EndpointLost, EndpointFailing, EndpointSilent, BackendNoHello, BackendUndiscovered, CallLate, CallLateEqual,
 		Timeout, CallTimeout, ServerSilent, ServerUnreachable, ServerIdle, ServerClosed, ServerCertificate, ServerUnhealthy,
 		ServerReconnects, SessionLost, HubUnreachable, DeviceSilent, DeviceDropped, DeviceReplaced, RelayUnreachable,
 	},
@@ -53,7 +53,7 @@ var classified = map[Class][]Code{
 	ClassParams: {
 		UpstreamLoginUnused, UpstreamLoginUnknown,
 		ArgumentsInvalid, StateNotFailed, StateUnderWay, StateNotKept, AuditCursorUnknown, AuditHeadInvalid,
-		AuditExportInvalid, BackupInvalid, ParamsInvalid, ApprovalStale, CallOvertaken, ApprovalDecided, ApprovalConfirm, ApprovalChanged, ApprovalTaken, ApprovalInvalid, GrantInvalid, TenantExists, TenantInUse, LoginFailed, CursorUnknown, BodyInvalid, ServerExists, EntryIgnored,
+		AuditExportInvalid, BackupInvalid, ParamsInvalid, ApprovalStale, CallOvertaken, ApprovalForeign, ApprovalDecided, ApprovalConfirm, ApprovalChanged, ApprovalTaken, ApprovalInvalid, GrantInvalid, TenantExists, TenantInUse, LoginFailed, CursorUnknown, BodyInvalid, ServerExists, EntryIgnored,
 		ConfigStale, ETagMissing, SecretRefused, SecretMissing, DriftStale, IndexInvalid, ImportKeyUnknown, ClientUnknown,
 		ClientNotConnectable, ClientNeedsProgram, HubURLInvalid, UsageInvalid, ArgumentInvalid, ArgumentType, StoreNotEmpty, DeviceNameless, PictureRefused,
 	},

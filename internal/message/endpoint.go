@@ -23,6 +23,7 @@ const (
 	EndpointBusy         Code = "endpoint_busy"
 	ResponseTooBig       Code = "response_too_big"
 	CallLate             Code = "call_late"
+	CallLateEqual        Code = "call_late_equal"
 	CallLateStopped      Code = "call_late_stopped"
 	TaskRuns             Code = "task_runs"
 	TaskUnknown          Code = "task_unknown"
@@ -112,6 +113,10 @@ var endpointTexts = texts{
 	CallLate: {
 		Text{`"{tool}" has not ended yet and goes on in the background, as the task {task}.`, `Tell the user to ask again in a moment. The same call, or {pickup} with the task_id "{task}", then gives the result, which is kept for 10 minutes.`},
 		Text{"“{tool}”尚未完成，正在后台继续执行，任务号为 {task}。", `请告诉用户稍后再问。届时以相同参数再次调用，或用 task_id "{task}" 调用 {pickup}，即可取得结果；结果保留 10 分钟。`},
+	},
+	CallLateEqual: {
+		Text{`"{tool}" has not ended yet and goes on in the background.`, "Tell the user to ask again in a moment. The same call then gives the result, which is kept for 10 minutes."},
+		Text{"“{tool}”尚未完成，正在后台继续执行。", "请告诉用户稍后再问。届时以相同参数再次调用，即可取得结果；结果保留 10 分钟。"},
 	},
 	CallLateStopped: {
 		Text{`"{tool}" did not end within {limit} and was cancelled; whether it took effect is not known.`, "Check before you repeat it."},

@@ -33,13 +33,19 @@ func newRule(r *hub.Rule) rule {
 	for i, c := range r.Clients {
 		clients[i] = strings.ToLower(c)
 	}
+	callers := slices.Clone(r.Callers)
+	for i, c := range callers {
+		if low := strings.ToLower(c); strings.HasPrefix(low, "device:") || strings.HasPrefix(low, "relay:") {
+			callers[i] = low // ids of devices have no upper and lower case
+		}
+	}
 	methods := r.Methods
 	if len(methods) == 0 {
 		methods = []string{methodCall}
 	}
 	made := rule{
 		id: r.ID, because: r.Because,
-		tenants: newPatterns(r.Tenants), callers: newPatterns(r.Callers), groups: newPatterns(r.Groups),
+		tenants: newPatterns(r.Tenants), callers: newPatterns(callers), groups: newPatterns(r.Groups),
 		clients: newPatterns(clients), methods: newPatterns(methods), servers: newPatterns(r.Servers),
 		tools: newPatterns(r.Tools), tags: newPatterns(r.Tags),
 		roles: slices.Clone(r.Roles), doors: slices.Clone(r.Doors), risks: slices.Clone(r.Risks),

@@ -63,6 +63,7 @@ func proofs() map[codes.Code]string {
 
 		// About requests that people agree to calls, and about grants.
 		codes.ApprovalUnknown:   "internal/approval.TestSeen",
+		codes.ApprovalForeign:   "internal/call.TestStatesThatDoNotCount",
 		codes.ApprovalDecided:   "internal/approval.TestDeciders",
 		codes.ApprovalUndecided: "internal/approval.TestTwo",
 		codes.ApprovalOwn:       "internal/approval.TestOwn",

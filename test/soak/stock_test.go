@@ -43,17 +43,17 @@ func takeStock(hub *rig.Hub) (stock, error) {
 	}
 	// Connections to the database are kept, a few at most, and made as needed.
 	files = slices.DeleteFunc(files, func(f string) bool { return strings.HasPrefix(filepath.Base(f), "toolcrib.db") })
-	var memory int64
-	if rig.RaceEnabled { // which keeps much of its own that the hub has long let go of
-		memory, err = goMemory(hub)
-	} else {
-		memory, err = ownMemory(hub.PID())
-	}
-	if err != nil {
+	now := stock{files: files}
+	if now.goroutines, err = goroutines(hub); err != nil {
 		return stock{}, err
 	}
-	goroutines, err := goroutines(hub)
-	return stock{files: files, goroutines: goroutines, memory: memory}, err
+	// Last, as asking for it leaves something behind for a moment.
+	if rig.RaceEnabled { // which keeps much of its own that the hub has long let go of
+		now.memory, err = goMemory(hub)
+	} else {
+		now.memory, err = ownMemory(hub.PID())
+	}
+	return now, err
 }
 
 // descriptors says what each descriptor of a process is of.

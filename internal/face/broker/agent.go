@@ -22,14 +22,16 @@ const (
 // agent is what one token is for: a tool, if it is here, and those who call it.
 type agent struct {
 	broker *Broker
-	id     string // of the device that the token was made for
-	key    string // of the server; under the broker's mu
+	id     string // of the device that the token was made for, in lower case
+	key    string // that the server is to have, "" if it is another one's; under the broker's mu, as is uses
+	uses   int    // connections
 
 	attaching sync.Mutex // held while the server is attached or detached; taken before mu
 
 	mu       sync.Mutex
 	tool     *tool // nil if it is not here
 	callers  map[string]*caller
+	held     int         // bytes of the calls under way
 	attached string      // key of the server that is attached; "" for none
 	expiry   *time.Timer // until the server is not listed any more; nil if its tool is here, or it is not listed
 }
@@ -37,8 +39,28 @@ type agent struct {
 // tool is one connection of a tool's.
 type tool struct {
 	socket  *socket
-	pending map[string]*question // by the ids that it knows; under the agent's mu
+	pending map[string]*question // by the ids that it knows; under the agent's mu, as is what follows
 	listed  chan struct{}        // closed when its server is, or could not be
+	settled bool                 // listed is closed
+	fault   *hub.Error           // why its server cannot be listed; nil if it can
+}
+
+// settle says that the tool's server is listed, or why it cannot be. The caller holds the
+// agent's mu.
+func (t *tool) settle(fault *hub.Error) {
+	t.fault = fault
+	if !t.settled {
+		t.settled = true
+		close(t.listed)
+	}
+}
+
+// unsettle says that the tool's server is to be listed anew. The caller holds the agent's
+// mu.
+func (t *tool) unsettle() {
+	if t.fault = nil; t.settled {
+		t.settled, t.listed = false, make(chan struct{})
+	}
 }
 
 // question is a request of a caller's that is not answered.
@@ -120,21 +142,42 @@ func (a *agent) stay() {
 
 // list has the tool's server listed, as it is on the connection.
 func (a *agent) list(t *tool) {
-	defer close(t.listed)
+	a.broker.vacate(a)
 	a.attaching.Lock()
 	defer a.attaching.Unlock()
 	conf, key := a.broker.settings(), a.broker.keyOf(a)
+	taken := func(err error) *hub.Error { // by another one
+		return hub.E(message.DeviceAliasTaken, err, "device", a.id, "server", keyFor(conf, a.id))
+	}
 	a.mu.Lock()
-	if a.tool != t || t.socket.ctx.Err() != nil {
+	switch before := a.attached; {
+	case a.tool != t || t.socket.ctx.Err() != nil:
+		t.settle(nil)
+		a.mu.Unlock()
+		return
+	case t.settled && t.fault == nil && before == key:
+		a.mu.Unlock()
+		return // it is already
+	case before != "" && before != key: // it is called otherwise now
+		a.attached = ""
+		t.unsettle()
+		a.mu.Unlock()
+		a.broker.opt.Detach(before, a.id)
+		a.mu.Lock()
+	}
+	if a.tool != t { // it has gone meanwhile
+		t.settle(nil)
 		a.mu.Unlock()
 		return
 	}
-	before := a.attached
+	if key == "" {
+		t.settle(taken(nil))
+		a.mu.Unlock()
+		return
+	}
+	t.unsettle()
 	a.attached = key
 	a.mu.Unlock()
-	if before != "" && before != key { // it is called otherwise now
-		a.broker.opt.Detach(before, a.id)
-	}
 	def := hub.Server{
 		Key: key, Name: a.id, Kind: hub.KindDevice, Enabled: true, AutoStart: true,
 		Priority: hub.PriorityDevice, Timeout: conf.Timeout, Connection: hub.ConnectionShared,
@@ -146,9 +189,64 @@ func (a *agent) list(t *tool) {
 	}
 	ctx, cancel := context.WithTimeout(t.socket.ctx, attachLimit)
 	defer cancel()
-	if err := a.broker.opt.Attach(ctx, def); err != nil && t.socket.ctx.Err() == nil {
+	err := a.broker.opt.Attach(ctx, def)
+	if err != nil && t.socket.ctx.Err() == nil {
 		a.broker.opt.Log.Warn("what a tool at its endpoint has is not listed", "server", key, "reason", err)
 	}
+	var fault *hub.Error
+	if hub.IsCode(err, message.ServerExists) {
+		a.broker.opt.Detach(key, a.id) // where it stood before a server of the configuration took the key
+		fault = taken(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if fault != nil {
+		a.attached = ""
+	}
+	t.settle(fault)
+}
+
+// yield has the server not listed any more under a key that it is not to have. Of a tool
+// that has gone nothing is left then.
+func (a *agent) yield() {
+	a.attaching.Lock()
+	defer a.attaching.Unlock()
+	key := a.broker.keyOf(a)
+	a.mu.Lock()
+	before := a.attached
+	if before == "" || before == key {
+		a.mu.Unlock()
+		return
+	}
+	a.attached = ""
+	a.stop()
+	if a.tool != nil {
+		a.tool.unsettle()
+	}
+	a.mu.Unlock()
+	a.broker.opt.Detach(before, a.id)
+	a.broker.tidy(a)
+}
+
+// holds is the key under which the server is listed; "" for none.
+func (a *agent) holds() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.attached
+}
+
+// here is the tool, if it is here.
+func (a *agent) here() *tool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tool
+}
+
+// unlisted reports whether the server of a tool that is here could not be listed.
+func (a *agent) unlisted() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.tool != nil && a.tool.fault != nil
 }
 
 // expire has the server not listed any more, unless the tool has come again.
@@ -163,7 +261,10 @@ func (a *agent) expire() {
 	}
 	a.attached, a.expiry = "", nil
 	a.mu.Unlock()
-	a.broker.opt.Detach(key, a.id)
+	if key != "" { // it was not listed in the end
+		a.broker.opt.Detach(key, a.id)
+	}
+	a.broker.tidy(a)
 }
 
 // enter adds a caller; false if there are too many.

@@ -13,7 +13,9 @@ package broker
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -116,13 +118,28 @@ func (b *Broker) Run(ctx context.Context) error {
 	return nil
 }
 
-// Apply puts other settings in force, from the next connection on, and does as
-// [Broker.Recheck].
+// Apply puts other settings in force, and does as [Broker.Recheck]. A tool whose device
+// is called otherwise now is listed under that name: a name that is another one's now is
+// free for that one first. All else holds from the next connection on.
 func (b *Broker) Apply(conf hub.Devices) {
-	b.mu.Lock()
-	b.conf = conf
-	b.mu.Unlock()
 	b.Recheck()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.conf = conf
+	if b.over {
+		return
+	}
+	moved := b.rename()
+	b.work.Go(func() {
+		for _, a := range moved {
+			a.yield()
+		}
+		for _, a := range moved {
+			if t := a.here(); t != nil {
+				b.work.Go(func() { a.list(t) })
+			}
+		}
+	})
 }
 
 // Recheck closes the connections whose token has been taken away since they came.
@@ -198,7 +215,9 @@ func (b *Broker) socket(w http.ResponseWriter, r *http.Request, serve func(*agen
 		_ = s.read(func([]byte) {})
 		return
 	}
-	serve(b.agent(id), s)
+	a := b.agent(id)
+	defer b.release(a)
+	serve(a, s)
 }
 
 // refuse answers a request with an error.
@@ -252,39 +271,100 @@ func (b *Broker) leave(s *socket) {
 	b.work.Done()
 }
 
-// agent is that of an id, made if there is none.
+// agent is that of an id, made if there is none, for one more connection.
 func (b *Broker) agent(id string) *agent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a := b.agents[strings.ToLower(id)]
+	id = strings.ToLower(id) // which says no more than it does otherwise
+	a := b.agents[id]
 	if a == nil {
 		a = &agent{broker: b, id: id, callers: make(map[string]*caller)}
-		a.key = b.keyFor(a)
-		b.agents[strings.ToLower(id)] = a
+		b.agents[id] = a
 	}
+	if a.key == "" {
+		a.key = b.free(keyFor(b.conf, a.id))
+	}
+	a.uses++
 	return a
 }
 
-// keyed is the agent whose server has the key; nil for none. The caller holds mu.
+// release lets go of an agent for a connection that has ended.
+func (b *Broker) release(a *agent) {
+	b.mu.Lock()
+	a.uses--
+	b.mu.Unlock()
+	b.tidy(a)
+}
+
+// tidy forgets an agent of which nothing is left: no connection, and nothing listed.
+func (b *Broker) tidy(a *agent) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if a.uses == 0 && a.holds() == "" && b.agents[a.id] == a {
+		delete(b.agents, a.id)
+	}
+}
+
+// keyed is the agent whose server is listed under the key, and is to be; nil for none.
+// The caller holds mu.
 func (b *Broker) keyed(key string) *agent {
 	for _, a := range b.agents {
-		if a.key == key {
+		if a.key == key && a.holds() == key {
 			return a
 		}
 	}
 	return nil
 }
 
-// keyFor is the key that an agent's server is to have: after the name of the device that
-// the token is for. The caller holds mu.
-func (b *Broker) keyFor(a *agent) string { return "tools-" + xiaozhi.DeviceName(a.id, b.conf.Aliases) }
+// keyFor is the key that a server is to have: after the name of the device with the id,
+// which its token is for.
+func keyFor(conf hub.Devices, id string) string {
+	return "tools-" + xiaozhi.DeviceName(id, conf.Aliases)
+}
 
-// rename gives an agent the key that its server is to have by the settings in force.
-func (b *Broker) rename(a *agent) (key string) {
+// free is a key, unless it is an agent's already: then it is "". The caller holds mu.
+func (b *Broker) free(key string) string {
+	for _, a := range b.agents {
+		if a.key == key {
+			return ""
+		}
+	}
+	return key
+}
+
+// rename gives every agent the key that its server is to have by the settings in force,
+// all in one go. What it returns are those that have another one than before, or whose
+// tool could not be listed. The caller holds mu.
+func (b *Broker) rename() (moved []*agent) {
+	for _, id := range slices.Sorted(maps.Keys(b.agents)) {
+		if a := b.agents[id]; a.key != keyFor(b.conf, a.id) {
+			a.key = "" // free for another one
+			moved = append(moved, a)
+		} else if a.unlisted() {
+			moved = append(moved, a)
+		}
+	}
+	for _, a := range moved {
+		if a.key == "" {
+			a.key = b.free(keyFor(b.conf, a.id))
+		}
+	}
+	return moved
+}
+
+// vacate has a key free for an agent that another one's server is still listed under.
+func (b *Broker) vacate(a *agent) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	a.key = b.keyFor(a)
-	return a.key
+	var before []*agent
+	for _, other := range b.agents {
+		if other != a && a.key != "" && other.key != a.key && other.holds() == a.key {
+			before = append(before, other)
+		}
+	}
+	b.mu.Unlock()
+	for _, other := range before {
+		other.yield()
+	}
 }
 
 // keyOf is the key that an agent's server has, or is to have.
@@ -297,7 +377,7 @@ func (b *Broker) keyOf(a *agent) string {
 // tool has a connection be that of the agent's tool, until it ends.
 func (b *Broker) tool(a *agent, s *socket) {
 	t := a.join(s)
-	key := b.rename(a)
+	key := b.keyOf(a)
 	b.opt.Log.Info("a tool has connected to its endpoint", "server", key)
 	b.work.Go(func() { a.list(t) })
 	err := s.read(func(raw []byte) { a.fromTool(t, raw) })

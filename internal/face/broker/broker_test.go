@@ -461,8 +461,8 @@ func TestReq39BrokerRefusedAreFew(t *testing.T) {
 	})
 }
 
-// Requirement 39: an alias that is set later counts from the tool's next connection on,
-// and nothing is left under the name before.
+// Requirement 39: an alias that is set later counts for the tool's next connection as
+// well, and nothing is left under the name before.
 func TestReq39BrokerAliasLater(t *testing.T) {
 	in(t, func(t *testing.T) {
 		h := open(t)

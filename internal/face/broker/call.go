@@ -14,8 +14,10 @@ import (
 	"github.com/toolcrib/toolcrib/internal/wire"
 )
 
-// callLimit is when a call is answered that goes on: backends wait for 30 s.
-const callLimit = 25 * time.Second
+const (
+	callLimit = 25 * time.Second // when a call is answered that goes on: backends wait for 30 s
+	maxHeld   = 4 * maxFrame     // bytes of the calls of one tool that are under way
+)
 
 // underWay is a call of a caller's that is not answered.
 type underWay struct {
@@ -28,7 +30,7 @@ type underWay struct {
 func (a *agent) call(c *caller, f *frame) (code int, text string) {
 	a.mu.Lock()
 	t := a.tool
-	full := c.asked >= maxAsked
+	full := c.asked >= maxAsked || a.held+len(f.raw) > maxHeld
 	if t == nil || full {
 		a.mu.Unlock()
 		if full {
@@ -40,14 +42,17 @@ func (a *agent) call(c *caller, f *frame) (code int, text string) {
 	this := &underWay{bytes.Clone(f.id.Of(f.raw)), cancel}
 	c.calls[this] = true
 	c.asked++
+	a.held += len(f.raw)
 	a.mu.Unlock()
+	since := time.Now()
 	own := frame{raw: bytes.Clone(f.raw), id: f.id, params: f.params}
 	c.work.Go(func() {
 		defer cancel(nil)
-		answer := a.carry(ctx, t, c, &own)
+		answer := a.carry(ctx, t, c, &own, since)
 		a.mu.Lock()
 		delete(c.calls, this)
 		c.asked--
+		a.held -= len(own.raw)
 		gone := a.callers[c.id] != c
 		a.mu.Unlock()
 		if !gone && answer != nil {
@@ -59,8 +64,8 @@ func (a *agent) call(c *caller, f *frame) (code int, text string) {
 
 // carry has a call carried out, and returns the answer to it; nil for none, of one that
 // its caller has cancelled.
-func (a *agent) carry(ctx context.Context, t *tool, c *caller, f *frame) []byte {
-	res, err := a.make(ctx, t, c, f)
+func (a *agent) carry(ctx context.Context, t *tool, c *caller, f *frame, since time.Time) []byte {
+	res, err := a.make(ctx, t, c, f, since)
 	id := f.id.Of(f.raw)
 	switch {
 	case err == nil:
@@ -76,18 +81,18 @@ func (a *agent) carry(ctx context.Context, t *tool, c *caller, f *frame) []byte 
 	return gateway.Fault(protocol.Legacy, id, hub.AsError(err), gateway.Voice{Lang: a.broker.opt.Language(), Method: protocol.MethodToolsCall}).Raw
 }
 
-// make makes a call as it is known in the catalog.
-func (a *agent) make(ctx context.Context, t *tool, c *caller, f *frame) (*call.Result, error) {
+// make makes a call that came at a time, as it is known in the catalog.
+func (a *agent) make(ctx context.Context, t *tool, c *caller, f *frame, since time.Time) (*call.Result, error) {
 	name, ok := wire.String(f.raw, wire.Lookup(f.raw, f.params, "name"))
 	if !ok {
 		return nil, hub.E(message.ParamsInvalid, nil).With("detail", message.Say(`"%s" has to be a string`, "name"))
 	}
-	key := a.broker.keyOf(a)
-	ours := func(e *catalog.Entry) bool { return e.Server.Key == key && e.Tool.Name == name }
-	select { // a tool that has just come is not in the catalog yet
-	case <-t.listed:
-	case <-ctx.Done():
-		return nil, hub.E(message.Cancelled, context.Cause(ctx))
+	key, err := a.listing(ctx, t, since)
+	if err != nil {
+		return nil, err
+	}
+	ours := func(e *catalog.Entry) bool { // a server of the configuration may have the key by now
+		return e.Server.Key == key && e.Server.Kind == hub.KindDevice && e.Server.Name == a.id && e.Tool.Name == name
 	}
 	exposed, err := a.exposed(ours)
 	if err != nil {
@@ -103,7 +108,7 @@ func (a *agent) make(ctx context.Context, t *tool, c *caller, f *frame) (*call.R
 	res, err := a.broker.opt.Call(ctx, &call.Request{
 		Principal:  hub.Principal{Subject: "device:" + a.id, Door: hub.DoorDevice, Role: hub.RoleCaller},
 		SessionRef: hub.SessionRef("pair " + c.id), Message: m, Lang: a.broker.opt.Language(), Exchange: heard{c}, Offered: ours,
-	}, call.Deadline{After: callLimit})
+	}, call.Deadline{After: callLimit, Since: since, Equal: true})
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +116,31 @@ func (a *agent) make(ctx context.Context, t *tool, c *caller, f *frame) (*call.R
 		return nil, hub.E(message.NotAskable, nil) // the tool asks something first
 	}
 	return res, nil
+}
+
+// listing is the key under which the tool's server is listed: one that has just come is
+// not in the catalog yet. It is "" if it is not for as long as its caller waits.
+func (a *agent) listing(ctx context.Context, t *tool, since time.Time) (string, error) {
+	patience := time.NewTimer(time.Until(since.Add(callLimit)))
+	defer patience.Stop()
+	for {
+		a.mu.Lock()
+		key, settled, listed, fault := a.attached, t.settled, t.listed, t.fault
+		a.mu.Unlock()
+		switch {
+		case settled && fault != nil:
+			return "", fault
+		case settled:
+			return key, nil
+		}
+		select {
+		case <-listed:
+		case <-patience.C:
+			return "", nil
+		case <-ctx.Done():
+			return "", hub.E(message.Cancelled, context.Cause(ctx))
+		}
+	}
 }
 
 // exposed is the name in the catalog of a tool; "" for one that is not there.

@@ -23,6 +23,9 @@ const (
 	prefix      = 36 + 3
 )
 
+// members are those of a message that the two ends have to read alike.
+var members = []string{"jsonrpc", "id", "method", "params", "result", "error"} //nolint:gochecknoglobals // constant
+
 // frame is a message of a peer's as far as it is read here. What JSON-RPC says besides is
 // for the two ends to judge.
 type frame struct {
@@ -38,7 +41,7 @@ func readFrame(raw []byte) (frame, bool) {
 		return frame{}, false
 	}
 	whole := wire.Value(raw)
-	if raw[whole.Start] != '{' {
+	if raw[whole.Start] != '{' || xiaozhi.Ambiguous(raw, whole, members...) {
 		return frame{}, false
 	}
 	f := frame{raw: raw, params: wire.Lookup(raw, whole, "params")}

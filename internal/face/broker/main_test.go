@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,18 +55,23 @@ type house struct {
 	client  *http.Client
 	rules   atomic.Pointer[policy.Policy] // by which calls are judged; nil for none
 
+	configured []hub.Server
+	ran        atomic.Int32 // calls of these
+
 	mu    sync.Mutex
 	ended []hub.CallRecord
 }
 
-func open(t *testing.T) *house {
+// open makes a house with these servers in its configuration, which have the same tools.
+func open(t *testing.T, configured ...hub.Server) *house {
 	t.Helper()
-	h := &house{t: t}
+	h := &house{t: t, configured: configured}
 	events, log := &bus.Bus{}, slog.New(slog.DiscardHandler)
 	src, err := control.Load("", false, builtin.Keys())
 	if err != nil {
 		t.Fatal(err)
 	}
+	src.Config.Servers = append(src.Config.Servers, configured...)
 	dir := t.TempDir()
 	secrets, err := secret.OpenStore(dir+"/key", dir+"/secrets")
 	if err != nil {
@@ -73,6 +80,7 @@ func open(t *testing.T) *house {
 	if h.catalog, err = catalog.Open(catalog.Options{Bus: events, Log: log}); err != nil {
 		t.Fatal(err)
 	}
+	h.catalog.SetServers(src.Config.Servers)
 	var steer *control.Control
 	h.devices = device.New(device.Options{Key: []byte("a key of thirty-two bytes, or so"), Log: log})
 	h.broker = broker.New(broker.Options{
@@ -85,7 +93,7 @@ func open(t *testing.T) *house {
 		View: h.catalog.View,
 	})
 	servers := fleet.New(fleet.Options{
-		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: h.broker.Serve, ClientInfo: []byte(`{"name":"hub","version":"1"}`),
+		Servers: src.Config.Servers, Dial: upstream.Dial, Serve: h.serve, ClientInfo: []byte(`{"name":"hub","version":"1"}`),
 		Bus: events, Log: log, Listed: h.catalog.Listed, Withhold: h.catalog.Withhold, OnDemand: true,
 	})
 	steer = control.New(control.Options{
@@ -115,6 +123,33 @@ func open(t *testing.T) *house {
 		all.Wait()
 	})
 	return h
+}
+
+// serve serves a server of the configuration, or a tool at its endpoint.
+func (h *house) serve(ctx context.Context, key string, r io.ReadCloser, w io.WriteCloser) error {
+	if !slices.ContainsFunc(h.configured, func(s hub.Server) bool { return s.Key == key }) {
+		return h.broker.Serve(ctx, key, r, w)
+	}
+	in := json.NewDecoder(r)
+	for {
+		var m voice.Request
+		if err := in.Decode(&m); err != nil {
+			return nil
+		}
+		said := `"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"configured","version":"1"}}`
+		switch m.Method {
+		case "tools/list":
+			said = `"result":{"tools":[{"name":"add","inputSchema":{"type":"object"}}]}`
+		case "tools/call":
+			h.ran.Add(1)
+			said = says("configured ")(m)
+		}
+		if m.ID != nil {
+			if _, err := fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`+"\n", m.ID, said); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // in runs a test in which time is not real.

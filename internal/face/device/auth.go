@@ -58,12 +58,14 @@ func bare(shown string) string {
 }
 
 // madeHere reports whether what was shown has the form of the hub's own tokens, whether
-// or not it is good.
+// or not it is good: alone, or behind the id that it was made for, as endpoint pairs have
+// it.
 func madeHere(shown string) bool {
-	mac, ts, ok := strings.Cut(bare(shown), ".")
-	if !ok {
+	parts := strings.Split(bare(shown), ".")
+	if len(parts) < 2 {
 		return false
 	}
+	mac, ts := parts[len(parts)-2], parts[len(parts)-1]
 	sum, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(mac, "="))
 	if err != nil || len(sum) != sha256.Size {
 		return false
@@ -71,6 +73,9 @@ func madeHere(shown string) bool {
 	_, err = strconv.ParseInt(ts, 10, 64)
 	return err == nil
 }
+
+// Nameable reports whether a device, or a program of one, can have the id.
+func Nameable(id string) bool { return nameable(id) }
 
 // nameable reports whether a text may be an id: something that can be seen, in one
 // piece.

@@ -149,6 +149,14 @@ func (o *offer) forPeople() (all []listedTool) {
 	return all
 }
 
+// has reports whether a tool of the name is among them.
+func (o *offer) has(tool string) bool {
+	return slices.ContainsFunc(o.tools, func(raw []byte) bool {
+		name, ok := wire.String(raw, wire.Lookup(raw, wire.Value(raw), "name"))
+		return ok && name == tool
+	})
+}
+
 // add adds a tool, which says itself for whom it is.
 func (o *offer) add(t listedTool) {
 	at := wire.Value(t.raw)

@@ -25,6 +25,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
+	"github.com/toolcrib/toolcrib/internal/xiaozhi"
 )
 
 // The paths at which the handler serves.
@@ -58,7 +59,7 @@ type Options struct {
 	Resolve func(text string) (filled string, secrets []string, err error)
 
 	// Witness puts a call on record that a device's backend makes of its tools, see
-	// [call.Pipeline.Witness]; nil records none.
+	// [call.Pipeline.Witness], which does not keep the arguments; nil records none.
 	Witness func(c hub.CallRecord, arguments []byte) (end func(outcome hub.Outcome, e *hub.Error, size int))
 
 	// Client dials the backends that devices' frames go on to; nil for the usual one.
@@ -237,7 +238,7 @@ func (d *Door) Statuses() []hub.DeviceStatus {
 
 // Log returns the lines of a device's log after the one with the number, oldest
 // first, as far as they are kept: the last 500. The channel is closed when there are
-// more. The device is named by its id or its alias; it reports false for one that has
+// more. The device is named as for [Door.Identify]; it reports false for one that has
 // not been here. No line holds a secret, or what somebody has said to the device.
 func (d *Door) Log(name string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool) {
 	d.mu.Lock()
@@ -250,40 +251,78 @@ func (d *Door) Log(name string, after uint64) (lines []hub.LogLine, more <-chan 
 	return lines, more, true
 }
 
-// Identify is the id of the device that somebody means by an id or an alias, also of one
-// that has not been here; it reports false for what no device can call itself.
-func (d *Door) Identify(name string) (id string, ok bool) {
+// Identify is the id of the device that somebody means by a name: an alias, the name
+// that the hub gives it, or its id. It reports whether the hub knows of such a device,
+// which need not have been here; each MAC address is known. What is not known may be the
+// id of another device if [Nameable] says so.
+func (d *Door) Identify(name string) (id string, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if dev := d.named(name); dev != nil {
-		return dev.id, true
-	}
-	for _, id := range slices.Sorted(maps.Keys(d.conf.Aliases)) {
-		if d.conf.Aliases[id] == name {
-			return id, nameable(id)
-		}
-	}
-	return name, nameable(name)
+	return d.identify(name)
 }
 
 // Token makes a token with which the device, and of it the program with the client
-// id or any if that is empty, may connect for 30 days, unless it is revoked before.
+// id or any if that is empty, may connect for 30 days, unless it is revoked before. The
+// hub knows of the device from then on.
 func (d *Door) Token(id, client string) string {
+	if _, mac := xiaozhi.DeviceMAC(id); !mac {
+		if err := d.opt.Epochs.learn(id); err != nil {
+			d.opt.Log.Error("it is not kept that a device was given a token: to revoke it, another one has to be made first", "device", id, "error", err)
+		}
+	}
 	return sign(d.opt.Key, byHand, d.opt.Epochs.of(id), id, client, time.Now())
 }
 
-// named is the device of an id or an alias; nil for none. The caller holds mu.
-func (d *Door) named(name string) *device {
-	if dev := d.devices[strings.ToLower(name)]; dev != nil {
-		return dev
+// identify is Identify. A name that somebody has given to a device, or the hub has, goes
+// before what one calls itself: a device cannot be taken for another one by its id. The
+// caller holds mu.
+func (d *Door) identify(name string) (id string, known bool) {
+	for _, id := range slices.Sorted(maps.Keys(d.conf.Aliases)) {
+		if d.conf.Aliases[id] == name {
+			return d.spelled(id), nameable(id)
+		}
 	}
-	return d.keyed(name)
+	if dev := d.keyed(name); dev != nil {
+		return dev.id, true
+	}
+	if mac, ok := xiaozhi.DeviceMAC(name); ok {
+		return d.spelled(mac), true
+	}
+	if dev := d.devices[strings.ToLower(name)]; dev != nil {
+		return dev.id, true
+	}
+	known = false
+	for _, id := range slices.Concat(d.conf.Allow, slices.Sorted(maps.Keys(d.conf.Aliases)), slices.Sorted(maps.Keys(d.conf.Relay)), d.opt.Epochs.ids()) {
+		switch {
+		case !nameable(id) || id == "*": // those of Relay are no id
+		case xiaozhi.DeviceName(id, nil) == name:
+			return d.spelled(id), true
+		case strings.EqualFold(id, name):
+			known = true
+		}
+	}
+	return name, known
+}
+
+// spelled is an id as its device spells it, if that has been here. The caller holds mu.
+func (d *Door) spelled(id string) string {
+	if dev := d.devices[strings.ToLower(id)]; dev != nil {
+		return dev.id
+	}
+	return id
+}
+
+// named is the device that has been here which somebody means by a name; nil for none.
+// The caller holds mu.
+func (d *Door) named(name string) *device {
+	id, _ := d.identify(name)
+	return d.devices[strings.ToLower(id)]
 }
 
 // keyed is the device whose server has the key; nil for none. The caller holds mu.
 func (d *Door) keyed(key string) *device {
 	for _, dev := range d.devices {
-		if dev.key == key {
+		if key != "" && dev.key == key && !dev.taken {
 			return dev
 		}
 	}

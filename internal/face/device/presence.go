@@ -3,6 +3,7 @@ package device
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -39,6 +40,7 @@ type device struct {
 
 	link     *link // nil if it is not here
 	key      string
+	taken    bool // key is that of another one, whose id is not to be told from this one's by it
 	client   string
 	address  string
 	relay    string // masked address of the backend that its frames go on to; "" for none
@@ -87,7 +89,7 @@ func (d *Door) come(l *link, v visitor, address, relay string) {
 	}
 	dev.link, dev.client, dev.address, dev.since, dev.reason = l, v.client, address, time.Now(), nil
 	dev.relay = relay
-	dev.key = d.keyFor(dev)
+	d.name(dev)
 	dev.connects.Add(1)
 	dev.book.add(hub.LevelInfo, "connected from "+address)
 	d.changed(dev)
@@ -145,12 +147,30 @@ func (d *Door) expire(dev *device) {
 // an alias that is another one's now is free for that one at once. What it returns are
 // those whose server is listed under a key that is theirs no more. The caller holds mu.
 func (d *Door) rename() (moved []*device) {
-	for _, dev := range d.devices {
-		if dev.key = d.keyFor(dev); dev.attached != "" && dev.attached != dev.key {
+	var others []*device
+	for _, id := range slices.Sorted(maps.Keys(d.devices)) {
+		if dev := d.devices[id]; dev.taken || dev.key != d.keyFor(dev) {
+			dev.key, dev.taken = "", false
+			others = append(others, dev)
+		}
+	}
+	for _, dev := range others {
+		if d.name(dev); dev.attached != "" && dev.attached != dev.key {
 			moved = append(moved, dev)
 		}
 	}
 	return moved
+}
+
+// name gives a device its key, by which no other one is known before. The caller holds
+// mu.
+func (d *Door) name(dev *device) {
+	key := d.keyFor(dev)
+	if dev.key == key && !dev.taken {
+		return
+	}
+	other := d.keyed(key)
+	dev.key, dev.taken = key, other != nil && other != dev
 }
 
 // yield has the server of a device not listed any more under a key that is not its own.
@@ -231,8 +251,18 @@ func (l *link) list() {
 		return
 	}
 	dev.stay()
-	dev.key = d.keyFor(dev)
+	d.name(dev)
 	before := dev.attached
+	if dev.taken {
+		dev.attached, dev.reason = "", hub.E(message.DeviceAliasTaken, nil, "device", dev.id, "server", dev.key)
+		dev.book.add(hub.LevelWarning, "its tools are not listed: "+dev.reason.Text(message.English).What)
+		d.changed(dev)
+		d.mu.Unlock()
+		if before != "" {
+			d.opt.Detach(before, dev.id)
+		}
+		return
+	}
 	if before == dev.key && l.listed {
 		d.mu.Unlock()
 		return

@@ -282,6 +282,11 @@ func (r *relay) read() error {
 func (r *relay) inward(raw []byte) {
 	l := r.link
 	e, ok := xiaozhi.ParseEnvelope(raw, maxText)
+	if doubtful(&e, ok, raw) {
+		l.dev.junk.Add(1)
+		l.note(hub.LevelWarning, "doubtful", "a text of its backend that the device may take for another one is discarded")
+		return
+	}
 	switch {
 	case ok && e.Type == "mcp" && e.Payload != nil:
 		l.sending <- struct{}{}
@@ -299,6 +304,35 @@ func (r *relay) inward(raw []byte) {
 	default:
 		l.send(raw)
 	}
+}
+
+// doubtful reports whether firmware may take a text of the backend's for something else
+// than the hub does: it reads JSON that is none, takes keys without regard to case and
+// of several the first, and ends a string at a NUL. What it might run so would not be on
+// record, and its answer go to somebody else. What is no object it does not read.
+func doubtful(e *xiaozhi.Envelope, ok bool, raw []byte) bool {
+	if !ok {
+		rest := bytes.TrimLeftFunc(bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf")), func(c rune) bool { return c <= ' ' })
+		return len(rest) > 0 && rest[0] == '{'
+	}
+	all := wire.Value(raw)
+	if xiaozhi.Ambiguous(raw, all, "type", "payload", "session_id") || strings.ContainsRune(e.Type, 0) {
+		return true
+	}
+	if e.Type != "mcp" {
+		return strings.EqualFold(e.Type, "mcp")
+	}
+	payload := wire.Lookup(raw, all, "payload")
+	params := wire.Lookup(raw, payload, "params")
+	if wire.Valid(raw, wire.Limits{MaxBytes: maxText, UniqueKeys: true}) != nil ||
+		xiaozhi.Ambiguous(raw, payload, "jsonrpc", "id", "method", "params", "result", "error") || xiaozhi.Ambiguous(raw, params, "name", "arguments", "requestId") {
+		return true
+	}
+	method, _ := wire.String(raw, wire.Lookup(raw, payload, "method"))
+	name, _ := wire.String(raw, wire.Lookup(raw, params, "name"))
+	id := wire.Lookup(raw, payload, "id")
+	unanswered := !id.Exists() || raw[id.Start] == 'n' // which makes it no call to the hub
+	return strings.ContainsRune(method, 0) || strings.ContainsRune(name, 0) || method == protocol.MethodToolsCall && unanswered
 }
 
 // ask is an MCP message of the backend's as the device gets it, whose id is another one
@@ -330,7 +364,7 @@ func (r *relay) ask(raw []byte) []byte {
 	if method == protocol.MethodToolsCall {
 		params := wire.Lookup(raw, payload, "params")
 		name, _ := wire.String(raw, wire.Lookup(raw, params, "name"))
-		q.end = r.witness(name, bytes.Clone(wire.Lookup(raw, params, "arguments").Of(raw)))
+		q.end = r.witness(name, wire.Lookup(raw, params, "arguments").Of(raw))
 	}
 	r.mu.Lock()
 	var old *asked
@@ -346,17 +380,21 @@ func (r *relay) ask(raw []byte) []byte {
 }
 
 // witness begins to put a call of the backend's on record, which holds it up no longer
-// than it takes to note the time.
+// than it takes to write its arguments down. A backend may make names up, so that only
+// those of tools that the device has are names of its tools there.
 func (r *relay) witness(tool string, arguments []byte) (end func(hub.Outcome, *hub.Error, int)) {
 	l := r.link
 	d := l.door
+	c := hub.CallRecord{
+		Method: protocol.MethodToolsCall, Subject: "relay:" + strings.ToLower(l.dev.id), Door: hub.DoorDevice, Session: hub.SessionRef("relay " + l.id),
+		Name: tool,
+	}
 	d.mu.Lock()
-	key := l.dev.key
+	if l.dev.offer.has(tool) {
+		c.Server, c.Tool = l.dev.key, tool
+	}
 	d.mu.Unlock()
-	return d.opt.Witness(hub.CallRecord{
-		Method: protocol.MethodToolsCall, Subject: "relay:" + l.dev.id, Door: hub.DoorDevice, Session: hub.SessionRef("relay " + l.id),
-		Name: tool, Server: key, Tool: tool,
-	}, arguments)
+	return d.opt.Witness(c, arguments)
 }
 
 // ended puts on record how a request has ended, if it is a call. It counts once, and is

@@ -393,11 +393,13 @@ func TestReq39RelayQueryAndTokens(t *testing.T) {
 		if got := b.Header.Get("Authorization"); got != "" || strings.Contains(b.Query, d.Token) {
 			t.Errorf("the hub's token goes on: %q", got)
 		}
-		d = voice.FW(mac) // which needs none, and shows one that is not good any more
-		d.Token = strings.Repeat("A", 43) + ".1700000000"
-		_, b = h.both(d, backend)
-		if got := b.Header.Get("Authorization"); got != "" {
-			t.Errorf("an old token of the hub's goes on: %q", got)
+		for _, old := range []string{"", mac + ".", "my.web.client."} {
+			d = voice.FW(mac) // which needs none, and shows one that is not good any more
+			d.Token = old + strings.Repeat("A", 43) + ".1700000000"
+			_, b = h.both(d, backend)
+			if got := b.Header.Get("Authorization"); got != "" {
+				t.Errorf("an old token of the hub's goes on: %q", got)
+			}
 		}
 		// A device with no backend is the hub's alone.
 		other := "aa:bb:cc:dd:ee:02"

@@ -141,9 +141,11 @@ func TestTokensOfOTAEndWithTheList(t *testing.T) {
 func TestEpochsOutlastARestart(t *testing.T) {
 	in(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "epochs.json")
+		fresh := true
 		start := func(t *testing.T) *house {
 			t.Helper()
-			epochs, err := device.OpenEpochs(path)
+			epochs, err := device.OpenEpochs(path, fresh)
+			fresh = false
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,9 +165,16 @@ func TestEpochsOutlastARestart(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := device.OpenEpochs(path); err == nil || !strings.Contains(err.Error(), path) {
+			if _, err := device.OpenEpochs(path, false); err == nil || !strings.Contains(err.Error(), path) {
 				t.Errorf("a file with %q: %v", text, err)
 			}
+		}
+		// Nor is one that is not there, where there are tokens already.
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := device.OpenEpochs(path, false); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("without the file: %v", err)
 		}
 		// Where it cannot be kept, nothing is revoked.
 		if err := os.RemoveAll(filepath.Dir(path)); err != nil {

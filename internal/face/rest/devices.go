@@ -15,15 +15,17 @@ import (
 // Devices tells about the devices that dial in. Without its functions none do.
 type Devices struct {
 	Statuses func() []hub.DeviceStatus
-	// Log is named by the id of a device or by its alias.
+	// Log is named as Identify has it.
 	Log   func(device string, after uint64) (lines []hub.LogLine, more <-chan struct{}, ok bool)
 	Token func(id, client string) string
 	// Revoke has none of the tokens be good any more that a device has been given, and sends
 	// away who came by one.
 	Revoke func(id string) error
-	// Identify is the id that a device's id or alias stands for, also of one that has not
-	// been here; false for what is none.
-	Identify func(device string) (id string, ok bool)
+	// Identify is the id that a device's id, alias or name stands for, and whether such a
+	// device is known, which need not have been here.
+	Identify func(device string) (id string, known bool)
+	// Nameable reports whether a device, or a program of one, can have the id.
+	Nameable func(id string) bool
 	Expires  time.Duration // after which a token is of no use
 	Address  func() string // at which devices dial in
 }
@@ -40,14 +42,15 @@ type (
 		Follow bool   `query:"follow" doc:"Answer with an event stream that goes on"`
 	}
 	deviceTokenInput struct {
-		ID   string `path:"id" doc:"Of the device, which need not have been here yet"`
+		ID   string `path:"id" doc:"Of the device, which need not have been here yet, or its alias"`
 		Body api.DeviceTokenWanted
 	}
 	deviceTokenOutput struct{ Body api.DeviceToken }
 	deviceRevokeInput struct {
-		ID string `path:"id" doc:"Of the device, which need not have been here yet, or its alias"`
+		ID string `path:"id" doc:"Of the device, or its alias: a MAC address, or of a device that has been here or was given a token or has settings"`
 	}
-	deviceCallInput struct {
+	deviceRevokeOutput struct{ Body api.DeviceRevoked }
+	deviceCallInput    struct {
 		ID   string `path:"id" doc:"Of the device, or its alias"`
 		Body api.DeviceCall
 	}
@@ -105,30 +108,37 @@ func (d *Door) devices() {
 		if token == nil {
 			return nil, failed(unknownDevice(in.ID))
 		}
-		id, ok := d.opt.Devices.Identify(in.ID)
-		if _, fits := d.opt.Devices.Identify(in.Body.Client); !ok || in.Body.Client != "" && !fits {
+		id, known := d.opt.Devices.Identify(in.ID)
+		fits := d.opt.Devices.Nameable
+		if !known && !fits(id) || in.Body.Client != "" && !fits(in.Body.Client) {
 			return nil, failed(unnameable())
 		}
 		return &deviceTokenOutput{api.DeviceToken{
-			Token: token(id, in.Body.Client), Expires: time.Now().Add(d.opt.Devices.Expires).UTC().Truncate(time.Second),
+			Device: id, Token: token(id, in.Body.Client), Expires: time.Now().Add(d.opt.Devices.Expires).UTC().Truncate(time.Second),
 		}}, nil
 	})
 	add(d, operation{
 		id: "revokeDeviceTokens", method: http.MethodDelete, path: place + "/token", group: aboutVoice, needs: hub.MayManage, hubwide: true,
 		summary: "Have the tokens of a device let nobody in any more",
-		about: "Of all that were made for it so far, by the hub as well. Who came by one is sent away: the device, and both sides of its endpoint pair. " +
+		about: "Of all that were made for it so far, by the hub as well; the answer says for which device that is. Who came by one is sent away: the device, and both sides of its endpoint pair. " +
 			"A device that needs no token may come again without, and tokens that are made from then on are good.",
 		errors: []int{http.StatusNotFound, http.StatusUnprocessableEntity},
-	}, func(_ context.Context, in *deviceRevokeInput) (*struct{}, error) {
+	}, func(_ context.Context, in *deviceRevokeInput) (*deviceRevokeOutput, error) {
 		revoke := d.opt.Devices.Revoke
 		if revoke == nil {
 			return nil, failed(unknownDevice(in.ID))
 		}
-		id, ok := d.opt.Devices.Identify(in.ID)
-		if !ok {
+		id, known := d.opt.Devices.Identify(in.ID)
+		switch {
+		case !known && !d.opt.Devices.Nameable(id):
 			return nil, failed(unnameable())
+		case !known: // else a name that is misspelt would seem to be dealt with
+			return nil, failed(unknownDevice(in.ID))
 		}
-		return nil, failed(revoke(id))
+		if err := revoke(id); err != nil {
+			return nil, failed(err)
+		}
+		return &deviceRevokeOutput{api.DeviceRevoked{Device: id}}, nil
 	})
 	add(d, operation{
 		id: "callDevice", method: http.MethodPost, path: place + "/call", group: aboutVoice, needs: hub.MayOperate, hubwide: true, limit: 1,
@@ -191,20 +201,18 @@ func (d *Door) deviceStatuses() []hub.DeviceStatus {
 	return d.opt.Devices.Statuses()
 }
 
-// device is that with the id, which has no upper and lower case, or the alias.
-func (d *Door) device(id string) (hub.DeviceStatus, error) {
-	all := d.deviceStatuses()
-	for _, is := range [...]func(st *hub.DeviceStatus) bool{
-		func(st *hub.DeviceStatus) bool { return strings.EqualFold(st.ID, id) }, // which is what the device's own door looks for first
-		func(st *hub.DeviceStatus) bool { return st.Alias == id },
-	} {
-		for _, st := range all {
-			if is(&st) {
-				return st, nil
-			}
+// device is the one that has been here which a name stands for.
+func (d *Door) device(name string) (hub.DeviceStatus, error) {
+	id := name
+	if identify := d.opt.Devices.Identify; identify != nil {
+		id, _ = identify(name)
+	}
+	for _, st := range d.deviceStatuses() {
+		if strings.EqualFold(st.ID, id) {
+			return st, nil
 		}
 	}
-	return hub.DeviceStatus{}, unknownDevice(id)
+	return hub.DeviceStatus{}, unknownDevice(name)
 }
 
 func unknownDevice(id string) *hub.Error {

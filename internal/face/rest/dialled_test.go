@@ -185,7 +185,14 @@ func TestDevices(t *testing.T) {
 
 	// To revoke what a device was given sends it away, and is on record.
 	h.change(http.MethodDelete, "/devices/two%20words/token", "").refused(http.StatusUnprocessableEntity, message.BodyInvalid)
-	h.change(http.MethodDelete, "/devices/kitchen/token", "").into(http.StatusNoContent, nil)
+	for _, unknown := range []string{"kitchn", "device-aabbccddee0", "nobody_s_client"} { // which would seem to be dealt with
+		h.change(http.MethodDelete, "/devices/"+unknown+"/token", "").refused(http.StatusNotFound, message.DeviceUnknown)
+	}
+	var of api.DeviceRevoked
+	h.change(http.MethodDelete, "/devices/kitchen/token", "").into(http.StatusOK, &of)
+	if of.Device != id || token.Device != id {
+		t.Errorf("those of %q are revoked, and one of %q was made", of.Device, token.Device)
+	}
 	select {
 	case <-socket.Done():
 	case <-ctx.Done():
@@ -198,7 +205,7 @@ func TestDevices(t *testing.T) {
 	}
 	var acts api.ActList
 	h.change(http.MethodGet, "/audit/acts?operation=revokeDeviceTokens", "").into(http.StatusOK, &acts)
-	if len(acts.Acts) != 2 || acts.Acts[0].Target != "id=kitchen" || acts.Acts[0].Outcome != "ok" {
+	if len(acts.Acts) != 5 || acts.Acts[0].Target != "id=kitchen" || acts.Acts[0].Outcome != "ok" {
 		t.Errorf("on record is %+v", acts.Acts)
 	}
 }

@@ -92,7 +92,7 @@ func (d *Door) listGrants(ctx context.Context, in *grantListInput) (*grantListOu
 func (d *Door) granting(ctx context.Context, in *api.GrantAdd) (approval.Grant, *catalog.Entry, error) {
 	var none approval.Grant
 	p := principal(ctx)
-	tenant, err := tenantFor(&p, in.Tenant)
+	tenant, err := d.tenantFor(&p, in.Tenant)
 	if err != nil {
 		return none, nil, err
 	}

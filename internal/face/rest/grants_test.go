@@ -16,12 +16,14 @@ import (
 func TestGrants(t *testing.T) {
 	h := open(t, "")
 	h.change(http.MethodPost, "/servers/lab/start", "").into(http.StatusOK, nil)
+	h.addTenants(acme)
 	give := func(body string) *answer { return h.change(http.MethodPost, "/grants", body) }
 	for body, want := range map[string]struct {
 		status int
 		code   message.Code
 	}{
 		`{"tool":"lab__echo","for":"1h","tenant":"acme"}`:                  {http.StatusNotFound, message.ToolUnknown}, // the lab is the hub's alone
+		`{"tool":"lab__echo","for":"1h","tenant":"acmé"}`:                  {http.StatusNotFound, message.TenantUnknown},
 		`{"tool":"nobody","for":"1h"}`:                                     {http.StatusNotFound, message.ToolUnknown},
 		`{"tool":"lab__echo"}`:                                             {http.StatusUnprocessableEntity, message.BodyInvalid},
 		`{"tool":"lab__echo","for":"1 h"}`:                                 {http.StatusUnprocessableEntity, message.BodyInvalid},

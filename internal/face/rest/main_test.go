@@ -192,7 +192,7 @@ func open(t testing.TB, text string, adjust ...func(*Door)) *house {
 		Endpoints: Dialled{Statuses: h.endpoints.Statuses, Log: h.endpoints.Log, Reconnect: h.endpoints.Reconnect},
 		Backends:  Dialled{Statuses: h.backends.Statuses, Log: h.backends.Log, Reconnect: h.backends.Reconnect},
 		Devices: Devices{
-			Statuses: h.devices.Statuses, Log: h.devices.Log, Token: h.devices.Token, Revoke: h.devices.Revoke, Identify: h.devices.Identify, Expires: device.TokenLife, Address: func() string { return h.deviceAddress },
+			Statuses: h.devices.Statuses, Log: h.devices.Log, Token: h.devices.Token, Revoke: h.devices.Revoke, Identify: h.devices.Identify, Nameable: device.Nameable, Expires: device.TokenLife, Address: func() string { return h.deviceAddress },
 		},
 		Control: c, Call: pipeline, Catalog: h.catalog, Audit: record, Stats: figures, States: states, Events: happened, Version: "test", Started: time.Now(),
 		Listen: func() string { return h.url }, DataDir: dir, Sessions: func() int { return 0 },
@@ -385,6 +385,15 @@ func (h *house) open(ctx context.Context, a ask) *http.Response {
 func (h *house) get(path string) *answer {
 	h.t.Helper()
 	return h.do(ask{method: http.MethodGet, path: path})
+}
+
+// addTenants makes tenants.
+func (h *house) addTenants(names ...string) {
+	h.t.Helper()
+	for _, name := range names {
+		_, err := h.book.AddTenant(h.t.Context(), hub.Principal{Subject: "admin", Role: hub.RoleAdmin}, name, "")
+		must(h.t, err)
+	}
 }
 
 // change asks as the administrator.

@@ -88,7 +88,7 @@ func refusals() map[int]string {
 		http.StatusNotFound:       "`server_unknown`, `tool_unknown`, `resource_unknown`, `prompt_unknown`, `group_unknown`, `result_gone`, `secret_unknown`, `lease_unknown`, `call_unknown`, `approval_unknown`, `grant_unknown`, `token_unknown`, `tenant_unknown`, `endpoint_unknown`, `backend_unknown` or `device_unknown`",
 		http.StatusRequestTimeout: "`body_late`: the body did not arrive in time",
 		http.StatusConflict: "`endpoint_not_enabled`, `server_exists`, `server_builtin`, `preset_kept`, `preset_fixed`, `upstream_login_unused`, `upstream_login_no_address`, `server_disabled`, `server_stopped`, `not_offered`, `tool_changed`, `drift_stale`, `config_broken`, `config_missing`, " +
-			"`approval_decided`, `approval_undecided`, `approval_confirm`, `approval_changed`, `approval_taken`, `approval_expired`, " +
+			"`approval_decided`, `approval_undecided`, `approval_foreign`, `approval_confirm`, `approval_changed`, `approval_taken`, `approval_expired`, " +
 			"`state_not_failed`, `state_retries_exhausted`, `state_request_not_kept`, `state_under_way`, `tenant_exists` or `tenant_in_use`",
 		http.StatusPreconditionFailed:    "`config_stale`: the file is another one than the request was made for",
 		http.StatusRequestEntityTooLarge: "`body_too_big`",

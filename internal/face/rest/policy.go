@@ -114,7 +114,7 @@ func (d *Door) judgeCall(ctx context.Context, in *policyJudgeInput) (*policyJudg
 			return nil, failed(err)
 		}
 	}
-	tenant, err := tenantFor(&p, b.Tenant)
+	tenant, err := d.tenantFor(&p, b.Tenant)
 	if err != nil {
 		return nil, failed(err)
 	}

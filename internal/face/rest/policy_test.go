@@ -90,6 +90,7 @@ func TestJudgeCall(t *testing.T) {
 // anybody else asks about the own one.
 func TestJudgeCallOfATenant(t *testing.T) {
 	h := share(t)
+	h.addTenants(acme)
 	rules, _, err := h.door.draft([]byte(`{"rules":[{"id":"rivals","effect":"deny","tenant":"zzrival"},{"id":"grouped","effect":"ask","tenant":"acme","group":"acme-group","client":"bot"}]}`))
 	must(t, err)
 	h.rules.Store(rules)
@@ -107,6 +108,7 @@ func TestJudgeCallOfATenant(t *testing.T) {
 		{hub.RoleAdmin, "", `{"tool":"acmes__common","tenant":"acme","group":"acme-group","client":"Bot"}`, `"rule":"grouped"`},
 		{hub.RoleAdmin, "", `{"tool":"acmes__common","tenant":"zzrival"}`, `"tool_unknown"`},
 		{hub.RoleAdmin, "", `{"tool":"hubs__common","tenant":"zzrival"}`, `"tool_unknown"`},
+		{hub.RoleAdmin, "", `{"tool":"all__common","tenant":"zznobod"}`, `"tenant_unknown"`},
 		{hub.RoleApprover, "", `{"tool":"both__common","tenant":"zzrival"}`, `"role_refused"`},
 		{hub.RoleAdmin, acme, `{"tool":"both__common","tenant":"zzrival"}`, `"hubwide_required"`},
 		{hub.RoleAdmin, acme, `{"tool":"all__common","tenant":"zznobod"}`, `"hubwide_required"`},

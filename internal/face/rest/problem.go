@@ -203,7 +203,7 @@ func Status(code message.Code) int {
 	case message.ServerExists, message.ServerBuiltin, message.PresetKept, message.PresetFixed, message.UpstreamLoginUnused, message.UpstreamLoginNowhere, message.ConfigMissing, message.ConfigBroken,
 		message.ServerDisabled, message.ServerStopped, message.NotOffered, message.ToolChanged, message.DriftStale,
 		message.StateNotFailed, message.StateUnderWay, message.StateExhausted, message.StateNotKept,
-		message.ApprovalStale, message.CallOvertaken, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse, message.EndpointIdle:
+		message.ApprovalStale, message.CallOvertaken, message.ApprovalForeign, message.ApprovalDecided, message.ApprovalUndecided, message.ApprovalConfirm, message.ApprovalChanged, message.ApprovalTaken, message.ApprovalExpired, message.TenantExists, message.TenantInUse, message.EndpointIdle:
 		return http.StatusConflict
 	case message.ConfigStale:
 		return http.StatusPreconditionFailed

@@ -34,8 +34,8 @@ func viewer(ctx context.Context, group string) hub.Viewer {
 func oversees(p *hub.Principal) bool { return p.Hubwide() && p.Role.May(hub.MayOperate) }
 
 // tenantFor is which tenant a request is about that may name one: the principal's own,
-// or for who sees what all have the one that is named.
-func tenantFor(p *hub.Principal, named string) (string, error) {
+// or for who sees what all have the one that is named, if there is one.
+func (d *Door) tenantFor(p *hub.Principal, named string) (string, error) {
 	switch {
 	case named == "" || named == p.Tenant:
 		return p.Tenant, nil
@@ -43,6 +43,9 @@ func tenantFor(p *hub.Principal, named string) (string, error) {
 		return "", hub.E(message.HubwideRequired, nil)
 	case !oversees(p): // what a tenant has is not for it
 		return "", hub.E(message.RoleRefused, nil, "role", string(p.Role))
+	}
+	if !d.opt.Identity.Book().HasTenant(named) {
+		return "", hub.E(message.TenantUnknown, nil, "tenant", message.Quote(named))
 	}
 	return named, nil
 }

@@ -116,7 +116,7 @@ func (e *Endpoints) Run(ctx context.Context) error {
 				switch {
 				case tools || missed:
 					one.toolsChanged()
-				case server && len(one.unmet()) > 0:
+				case server && len(one.def.Load().RequiredTools) > 0: // what it has may be stopped, and what it lacks started
 					one.hold()
 				}
 			}

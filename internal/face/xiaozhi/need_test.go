@@ -137,3 +137,31 @@ func TestEndpointNeedsWhatIsStopped(t *testing.T) {
 		}
 	})
 }
+
+// So is one that is stopped, or disabled, while it is kept running: there is a warning until
+// it is started again.
+func TestEndpointNeedsWhatIsStoppedLater(t *testing.T) {
+	bubble(t, map[string]string{"calc": calculator}, func(t *testing.T, h *house) {
+		h.set.Apply([]hub.Endpoint{having("a", func(e *hub.Endpoint) { e.RequiredTools = []string{"calc", "calc__add"} })})
+		h.next()
+		synctest.Wait()
+		for range 2 {
+			if w := h.status("a").Warnings; len(w) > 0 {
+				t.Errorf("%v", w)
+			}
+			must(t, h.fleet.Stop(wait(t), "calc"))
+			synctest.Wait()
+			if w := h.status("a").Warnings; len(w) != 1 || w[0].Code != message.EndpointToolsMissing || !strings.Contains(w[0].In(message.English), "calc") {
+				t.Errorf("it was stopped, and there is %v", w)
+			}
+			must(t, h.fleet.Start(wait(t), "calc"))
+			synctest.Wait()
+			if got := h.held(); got != "xiaozhi:a endpoint:a of calc: \nxiaozhi:a endpoint:a of calc: add" {
+				t.Errorf("held are %s", got)
+			}
+		}
+		if w := h.status("a").Warnings; len(w) > 0 {
+			t.Errorf("%v", w)
+		}
+	})
+}
