@@ -273,6 +273,7 @@ func proofs() map[codes.Code]string {
 		codes.BackendTokenUnusable: "internal/face/xiaozhi.TestBackendRefuses",
 		codes.BackendToolLong:      "internal/face/xiaozhi.TestReq24Pages",
 		codes.CallLate:             "internal/call.TestLateForAll",
+		codes.CallLateEqual:        "internal/face/broker.TestReq39BrokerLateCall",
 		codes.CallLateStopped:      "internal/call.TestLateBound",
 		codes.DeviceAliasTaken:     "internal/face/rest.TestDeviceCallIsTheDevices",
 		codes.DeviceDropped:        "internal/face/device.TestRequirement30SilentDevice",

@@ -102,7 +102,8 @@ func TestReq39BrokerLateCall(t *testing.T) {
 		})
 		c := h.caller()
 		send(t, c, callOf("1", "wait", `{"a":1}`))
-		if got := hear(t, c, `"id":1,`); strings.Contains(got, "late ") || strings.Contains(got, `"error"`) {
+		_, told, _ := strings.Cut(hub.E(message.CallLateEqual, nil, "tool", "").In(message.English), `""`) // what follows the name
+		if got := hear(t, c, `"id":1,`); strings.Contains(got, "late ") || strings.Contains(got, `"error"`) || !strings.Contains(got, told) {
 			t.Errorf("%s", got)
 		}
 		time.Sleep(10 * time.Second)
