@@ -35,7 +35,7 @@ func (r *run) question(m *wire.Message) (name [sha256.Size]byte, ok bool) {
 // asked remembers who asks, if that is not the answer yet, and not the hub itself.
 func (a *askers) asked(_ context.Context, r *run) error {
 	m := &r.reply.Message
-	if r.fault != nil || m.Kind != wire.Response || protocol.KindOf(m, r.reply.Era) == protocol.ResultComplete {
+	if r.asks || m.Kind != wire.Response || protocol.KindOf(m, r.reply.Era) == protocol.ResultComplete {
 		return nil
 	}
 	if name, ok := r.question(m); ok {

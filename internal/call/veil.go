@@ -9,7 +9,8 @@ import (
 )
 
 // veiled is an error as the caller may know it: why a server does not run, and where it
-// is, is nothing to a tenant that shares it. The log of the hub has the whole of it.
+// is, is nothing to a tenant that shares it: its status tells that to whoever looks
+// after it.
 func (p *Pipeline) veiled(r *run, err error) error {
 	if err == nil || r.Principal.Hubwide() {
 		return err

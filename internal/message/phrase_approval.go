@@ -28,6 +28,7 @@ var approvalPhrases = map[string]string{
 	"what is to be remembered has to be agreed to as it was seen":                      "要记住的内容，必须按所见的内容同意",
 	"it may not cover critical calls, to which somebody has to agree each time":        "不得涵盖关键风险的调用，此类调用每次都须经人同意",
 	"it is for the calls of another tenant, or of a server that your token is not for": "它针对的是另一个租户的调用，或您的令牌不适用的服务器",
+
 	"there are too many":                     "授权数量过多",
 	"the members are too large, or not JSON": "成员过大或不是 JSON",
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/toolcrib/toolcrib/internal/bus"
 	"github.com/toolcrib/toolcrib/internal/call"
 	"github.com/toolcrib/toolcrib/internal/catalog"
+	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 	"github.com/toolcrib/toolcrib/internal/transport"
@@ -36,8 +37,8 @@ type Options struct {
 	Log        *slog.Logger
 	ServerInfo []byte // JSON object: name and version of the hub
 
-	// Leases keep running what endpoints need; nil for nothing.
-	Leases Leases
+	// Leases has what endpoints need kept running; nil for nothing.
+	Leases *control.Control
 	// Language is that in which endpoints that name none are told things; nil for
 	// English. It is asked each time.
 	Language func() message.Lang

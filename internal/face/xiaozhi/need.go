@@ -4,22 +4,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/toolcrib/toolcrib/internal/control"
 	"github.com/toolcrib/toolcrib/internal/hub"
 	"github.com/toolcrib/toolcrib/internal/message"
 )
-
-// Leases keep the servers of tools running, as [control.Control] does.
-type Leases interface {
-	// Lease has a holder hold what the names stand for, in place of what it had.
-	Lease(by hub.Principal, holder string, tools []string, ttl time.Duration) (control.Grant, error)
-	// Use keeps what a holder has until done is called.
-	Use(by hub.Principal, holder string) (done func())
-	// Release ends what a holder has.
-	Release(by hub.Principal, holder string) error
-}
 
 // need is what an endpoint keeps running while it is connected. Safe for concurrent
 // use.
@@ -82,7 +71,7 @@ func (e *endpoint) letGo() {
 }
 
 // release ends the leases, if there are any. The caller holds mu.
-func (n *need) release(leases Leases, who *hub.Principal, holder string) {
+func (n *need) release(leases *control.Control, who *hub.Principal, holder string) {
 	n.missing = nil
 	if n.done == nil {
 		return
